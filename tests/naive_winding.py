@@ -1,7 +1,7 @@
 """Winding numbers, slowly: exact ones of closed surfaces in rational arithmetic, and solid angles of any surface in float64.
 
-`winding_number(vertices, faces, point)` counts the faces that a ray in an arbitrary direction leaves and enters; if it meets an edge or lies
-in the plane of a face, another direction is taken. None for a point on the surface.
+`winding_number(vertices, faces, point)` counts the faces that a ray in an arbitrary direction leaves and enters; if it meets an edge or
+lies in the plane of a face, another direction is taken. None for a point on the surface.
 """
 
 from fractions import Fraction

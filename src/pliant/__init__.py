@@ -70,8 +70,8 @@ __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "
            "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "Inside", "MeshError", "MeshlessNodes",
            "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
            "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
-           "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
-           "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
+           "VisibleFaces", "cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded",
+           "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),

@@ -22,7 +22,7 @@ def ball(radius, centre=(0, 0, 0), level=1, inward=False):
 
 def find(*bodies, pairs=None):
     every = [(i, j) for i in range(len(bodies)) for j in range(i + 1, len(bodies))]
-    return EnclosedFinder().find([body if isinstance(body, pl.Body) else pl.Body(*body) for body in bodies], every if pairs is None else pairs)
+    return EnclosedFinder().find([pl.Body(*body) for body in bodies], every if pairs is None else pairs)
 
 
 def test_nested_bodies():
@@ -109,8 +109,9 @@ def test_what_is_not_asked(tmp_path, options):
 
 
 def test_jobs_find_the_same(tmp_path):
-    results = [check_animation(moving(), CheckOptions(), Output(tmp_path / str(jobs), report=False, plots=False), jobs=jobs) for jobs in (1, 3)]
-    assert results[0].summary["enclosed_bodies"] == results[1].summary["enclosed_bodies"] != []
+    one, other = (check_animation(moving(), CheckOptions(), Output(tmp_path / str(jobs), report=False, plots=False), jobs=jobs).summary
+                  for jobs in (1, 3))
+    assert one["enclosed_bodies"] == other["enclosed_bodies"] != []
 
 
 def test_wrong_option():

@@ -103,8 +103,8 @@ def test_points_in_line_with_vertices_and_edges(name):
 
 def test_points_on_segments_and_points():
     line, dot = np.array([[0.0, 0, 0], [4, 2, 6], [2, 1, 3]]), np.array([[1.0, 2, 3]] * 3)
-    for corners, point, right in ((line, [1, 0.5, 1.5], True), (line, [4, 2, 6], True), (line, [6, 3, 9], False), (line, [1, 0.5, 1], False),
-                                  (dot, [1, 2, 3], True), (dot, [1, 2, 4], False)):
+    for corners, point, right in ((line, [1, 0.5, 1.5], True), (line, [4, 2, 6], True), (line, [6, 3, 9], False),
+                                  (line, [1, 0.5, 1], False), (dot, [1, 2, 3], True), (dot, [1, 2, 4], False)):
         t = np.concatenate([corners.ravel(), np.array(point, np.float64)])
         assert bool(is_on_face(t)) == right
         assert int(crossing(t)) == (ON_FACE if right else 0)
@@ -112,7 +112,7 @@ def test_points_on_segments_and_points():
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_closed_surfaces(name):
-    vertices, faces = SURFACES[name]
+    _, faces = SURFACES[name]
     assert find_open_edges(faces).first == (-1, -1) and len(find_open_edges(faces).border) == 0
 
 

@@ -194,7 +194,8 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict()}
                       for two, pair in sorted(sums.bodies.items(), key=lambda item: (-item[1].pairs, item[0]))],
         "enclosed": len(sums.enclosed),
-        "enclosed_bodies": [{"frame": frame, "outer": outer, "inner": inner} for frame, outer, inner in sums.enclosed[:MAX_ENCLOSED].tolist()],
+        "enclosed_bodies": [{"frame": frame, "outer": outer, "inner": inner}
+                            for frame, outer, inner in sums.enclosed[:MAX_ENCLOSED].tolist()],
         "worst_frames": [{"frame": frames[k], "pairs": int(total[k])} for k in order if total[k]],
         "worst_contacts": [each._asdict() for each in sums.worst[:MAX_WORST]],
         "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},

@@ -26,9 +26,9 @@ ON_FACE = 2                                                             # what `
 
 
 class OpenEdges(NamedTuple):
-    """The first edge (a, b) that does not belong to exactly two faces, with opposite directions, (−1, −1) if there is none; and the `border`
-    (m, 2) int64: edges from a to b that are passed more often in this direction than in the other, repeated as often. Only without a border
-    are winding numbers integers."""
+    """The first edge (a, b) that does not belong to exactly two faces, with opposite directions, (−1, −1) if there is none; and the
+    `border` (m, 2) int64: edges from a to b that are passed more often in this direction than in the other, repeated as often. Only without
+    a border are winding numbers integers."""
     first: tuple[int, int]
     border: np.ndarray
 
@@ -55,8 +55,8 @@ def find_open_edges(faces):
 
 
 def cap_faces(border):
-    """(m, 3) int64: faces that close a surface with this border (m, 2), which is a set of closed walks. Each walk is halved again and again,
-    so that most of the faces are small and near the border."""
+    """(m, 3) int64: faces that close a surface with this border (m, 2), which is a set of closed walks. Each walk is halved again and
+    again, so that most of the faces are small and near the border."""
     ahead: dict[int, list[int]] = {}
     for a, b in border.tolist():
         ahead.setdefault(a, []).append(b)
@@ -71,9 +71,9 @@ def cap_faces(border):
             while ranges:
                 i, j = ranges.pop()
                 if j - i > 1:
-                    middle = (i + j) // 2
-                    faces.append((walk[i], walk[middle], walk[j]))
-                    ranges += [(i, middle), (middle, j)]
+                    half = (i + j) // 2
+                    faces.append((walk[i], walk[half], walk[j]))
+                    ranges += [(i, half), (half, j)]
     return np.array(faces, np.int64).reshape(-1, 3)
 
 

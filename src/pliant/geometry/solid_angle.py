@@ -1,5 +1,8 @@
-"""Half the solid angle that a triangle fills, with a sign (van Oosterom and Strackee 1983): tan ½Ω = (a × b · c) / (|a| |b| |c| + (a · b) |c|
-+ (b · c) |a| + (c · a) |b|), for the ways a, b, c from the point to the corners. It is positive where the point lies behind the face.
+"""Half the solid angle that a triangle fills, with a sign (van Oosterom and Strackee 1983):
+
+    tan ½Ω = (a × b · c) / (|a| |b| |c| + (a · b) |c| + (b · c) |a| + (c · a) |b|)
+
+for the vectors a, b, c from the point to the corners. It is positive where the point lies behind the face.
 
 In float32 lanes, a point each, and for one point in float64 with the sign exact. Coordinates off by δ move numerator and denominator by
 less than 2**4 δ s², for the longest way s: where both |numerator| and a positive denominator are below SAFE δ s², the first is not to be
@@ -50,8 +53,8 @@ def half_angles(t, x, y, z, error):
 
 @routine
 def half_angle(t, scale):
-    """Half the solid angle of the triangle seen from the point in t (`geometry/inside.py`), in float64, its sign exact; ON_FACE_ANGLE if the
-    point is on it. `scale` makes coordinates neither too large nor too small."""
+    """Half the solid angle of the triangle seen from the point in t (`geometry/inside.py`), in float64, its sign exact; ON_FACE_ANGLE if
+    the point is on it. `scale` makes coordinates neither too large nor too small."""
     side = -np.int64(orient3d(t, 0, 3, 6, POINT))
     if side == 0:
         return ON_FACE_ANGLE if is_on_face(t) else 0.0

@@ -5,8 +5,8 @@ is to second order
 
     4 π w = N · u / R² + (tr T − 3 u T u) / R³ + (7.5 S u u u − 4.5 V · u) / R⁴,      V_k = Σ_i S_iik
 
-where N = ∫ n dA, T is the symmetric part of ∫ n h dA and S that of ½ ∫ n h h dA times two, h the way from c to a point of the surface: the
-field is harmonic, so nothing else of them counts.
+where N = ∫ n dA, T is the symmetric part of ∫ n h dA, S that of ∫ n h h dA, and h the vector from c to a point of the surface. The field is
+harmonic, so the other parts do not count.
 
 ERROR. The term of order k is at most (k + 1) |h|^k / R^(k + 2) for each area, since the gradient of |h|^(k + 1) P_(k + 1) is at most
 (k + 1) |h|^k. With M = ∫ |h|³ dA and ρ = r / R, where r is the largest |h|, all terms from the third on sum to at most
@@ -36,8 +36,8 @@ HALF, THIRD, TWELFTH, NINE, TWO = np.float32(0.5), np.float32(1 / 3), np.float32
 
 
 class Moments(NamedTuple):
-    """Rows (n_nodes + n_leaves, ROW_SIZE) float32 and sums (…, SUMS_SIZE) float64; `unit` as above; the `version` of the BVH. A cluster is far
-    from `opening` times its radius on."""
+    """Rows (n_nodes + n_leaves, ROW_SIZE) float32 and sums (…, SUMS_SIZE) float64; `unit` as above; the `version` of the BVH. A cluster
+    is far from `opening` times its radius on."""
     rows: np.ndarray
     sums: np.ndarray
     unit: float
@@ -93,9 +93,9 @@ def set_one_leaf(leaves, i, unit, mask, out):
     far = maximum(ax * ax + (ay * ay + az * az), maximum(bx * bx + (by * by + bz * bz), cx * cx + (cy * cy + cz * cz)))
     out[AREA], out[RADIUS] = total, np.sqrt(np.float64(reduce_max(far))) * (1 + 2.0**-20)
     out[CUBE_ROOT] = np.cbrt(np.float64(reduce_add(area * (far * sqrt(far)))) * (1 + 2.0**-20))
-    for k, low, high, middle, moved in ((0, box.lox, box.hix, x, mx), (1, box.loy, box.hiy, y, my), (2, box.loz, box.hiz, z, mz)):
+    for k, low, high, center, moved in ((0, box.lox, box.hix, x, mx), (1, box.loy, box.hiy, y, my), (2, box.loz, box.hiz, z, mz)):
         out[LOW + k], out[HIGH + k] = np.float64(low) * unit, np.float64(high) * unit
-        out[CENTER_64 + k] = np.float64(middle) * unit + moved
+        out[CENTER_64 + k] = np.float64(center) * unit + moved
     gx, gy, gz = (ax + (bx + cx)) * THIRD, (ay + (by + cy)) * THIRD, (az + (bz + cz)) * THIRD
     out[NORMAL_64], out[NORMAL_64 + 1], out[NORMAL_64 + 2] = reduce_add(nx), reduce_add(ny), reduce_add(nz)
     out[T_XX], out[T_XX + 1], out[T_XX + 2] = reduce_add(nx * gx), reduce_add(ny * gy), reduce_add(nz * gz)
@@ -130,7 +130,7 @@ def merge_moments(child, count, opening, rows, sums):
             for k in range(3):
                 out[LOW + k], out[HIGH + k] = min(out[LOW + k], own[LOW + k]), max(out[HIGH + k], own[HIGH + k])
                 out[CENTER_64 + k] += own[AREA] * own[CENTER_64 + k]
-        out[AREA], radius, square, root = area, 0.0, 0.0, np.cbrt(area)
+        out[AREA], radius, square = area, 0.0, 0.0
         for k in range(3):
             out[CENTER_64 + k] = out[CENTER_64 + k] / area if area > 0.0 else 0.5 * (out[LOW + k] + out[HIGH + k])
             square += max(out[HIGH + k] - out[CENTER_64 + k], out[CENTER_64 + k] - out[LOW + k]) ** 2

@@ -113,8 +113,8 @@ def test_lattices(data):
 @pytest.mark.parametrize("name", meshes.SIZES)
 def test_sizes(name):
     offset, size = meshes.SIZES[name]
-    for vertices, faces in (bumpy(0), meshes.cube()):
-        vertices = offset + size * vertices
+    for unit, faces in (bumpy(0), meshes.cube()):
+        vertices = offset + size * unit
         points = np.vstack([(vertices / len(vertices)).sum(axis=0) + size * np.random.default_rng(2).uniform(-1, 1, (6, 3)), vertices[:3]])
         points = points[np.isfinite(points).all(axis=1)]
         assert_exact(pl.inside(pl.Body(vertices, faces), points), vertices, faces, points)

@@ -26,7 +26,7 @@ class Cap:
         options = resolve_options("aabb", "sah", "bottom_up", 8, 8)
         self._bvh = Bvh(options, ReadWriteLock(), faces, self._motion.points, None, self._motion)
 
-    def follow(self, body: Any) -> None:
+    def refresh(self, body: Any) -> None:
         """Move to where the body is."""
         if self.version != body._version:
             self._motion.update(world_rows(body, self.vertices))
@@ -48,7 +48,7 @@ def border_cap(body: Any) -> Cap:
             used, faces = np.unique(cap_faces(body._open_edges().border), return_inverse=True)
             cap = Cap(body, used, faces.reshape(-1, 3).astype(np.int32), body._version)
         body._border_cap = None                                         # Ctrl-C: another one next time
-        cap.follow(body)
+        cap.refresh(body)
         body._border_cap = cap
         return cap
 

@@ -83,7 +83,7 @@ def _(like, nodes, i, line):
 
 @helper
 def faces_above(leaves, leaf, line):
-    """(what the faces of a leaf that the line certainly passes above the point add to the winding number, bits of those that are unsure)."""
+    """(what faces of a leaf that the line certainly passes above the point add to the winding number, bits of those that are unsure)."""
     k, margin = line.axis, line.margin
     i, j = (k + 1) % 3, (k + 2) % 3
     start = line.x if k == 0 else line.y if k == 1 else line.z
@@ -156,10 +156,10 @@ def box_of_points(asked, points, order, begin, end):
 def faces_meet_box(leaves, leaf, box):
     """May a face of the leaf meet the box? By the box around each face."""
     a = lanes(leaves, leaf)
-    apart = ((minimum(a.ax, minimum(a.bx, a.cx)) > box.hix) | (maximum(a.ax, maximum(a.bx, a.cx)) < box.lox)
-             | (minimum(a.ay, minimum(a.by, a.cy)) > box.hiy) | (maximum(a.ay, maximum(a.by, a.cy)) < box.loy)
-             | (minimum(a.az, minimum(a.bz, a.cz)) > box.hiz) | (maximum(a.az, maximum(a.bz, a.cz)) < box.loz))
-    return np.int64(leaves[leaf]["used"]) & ~movemask(apart) != 0
+    separated = ((minimum(a.ax, minimum(a.bx, a.cx)) > box.hix) | (maximum(a.ax, maximum(a.bx, a.cx)) < box.lox)
+                 | (minimum(a.ay, minimum(a.by, a.cy)) > box.hiy) | (maximum(a.ay, maximum(a.by, a.cy)) < box.loy)
+                 | (minimum(a.az, minimum(a.bz, a.cz)) > box.hiz) | (maximum(a.az, maximum(a.bz, a.cz)) < box.loz))
+    return np.int64(leaves[leaf]["used"]) & ~movemask(separated) != 0
 
 
 @helper
@@ -196,8 +196,8 @@ def is_clear(nodes, leaves, asked, box, stack):
 
 @kernel
 def mark_clear(nodes, leaves, body, points, order, begin, end, spans):
-    """Find the points that share a winding number, among order[begin : end]: those from position `at` on whose box meets no face, as many as
-    spans[at]. At first that is LARGE_GROUP, or what is left by the other faces of a closed surface."""
+    """Find the points that share a winding number, among order[begin : end]: those from position `at` on whose box meets no face, as many
+    as spans[at]. At first that is LARGE_GROUP, or what is left by the other faces of a closed surface."""
     asked, stack, at = body[0], stack_int64(912), begin
     while at < end:
         size = np.int64(spans[at])
