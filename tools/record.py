@@ -145,7 +145,7 @@ QUERIES = {
     "self_collide, no budget": ask("a", "self_collide", budget_ms=0), "self_within": ask("a", "self_within", 0.02, points=True),
     "within": ask("ab", "within", 0.05), "within, points": ask("ab", "within", 0.3, points=True), "distance": ask("ab", "distance"),
     "self_distance": ask("a", "self_distance"), "signed": ask("a", "closest", 0.5 * POINTS, signed=True),
-    "closest": ask("a", "closest", POINTS), "closest, near": ask("a", "closest", POINTS, max_distance=0.3),
+    "inside": ask("a", "inside", 0.5 * POINTS), "closest": ask("a", "closest", POINTS), "closest, near": ask("a", "closest", POINTS, max_distance=0.3),
     "cast": ask("a", "cast", 2 * POINTS, WAYS), "cast, picture": lambda a, b, k: pl.cast(a, PICTURE, [0, 0.01 * k, 1]),
     "cast, limits": ask("a", "cast", POINTS[0], WAYS, t_min=0.1, t_max=np.linspace(0, 2, len(WAYS))),
     "cast, stackless": ask("a", "cast", 2 * POINTS, -POINTS, **how(traversal="stackless")),
