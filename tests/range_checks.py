@@ -370,5 +370,5 @@ def check_image(case, a, b):
     assert_pairs(pl.collide(a, b, engine="image").faces.tolist(), right.tolist(), 'collide(engine="image")')
 
 
-PAIRS = {"collide": check_collide, "distance": check_distance, "within": check_within, "closest": check_closest, "inside": check_inside, "rays": check_rays,
-         "lengths": check_lengths, "visible": check_visible, "scene": check_scene, "image": check_image}
+PAIRS = {"collide": check_collide, "distance": check_distance, "within": check_within, "closest": check_closest, "inside": check_inside,
+         "rays": check_rays, "lengths": check_lengths, "visible": check_visible, "scene": check_scene, "image": check_image}

@@ -31,10 +31,12 @@ def inside(body: QueryBody, points: ArrayLike) -> Inside:
 
     Parameters
     ----------
-    body : a `Body`; a point is inside where the winding number is above 0.5
+    body : a `Body` with faces that are counter-clockwise seen from outside. It need not be closed
     points : (n, 3), or (3,) for one; finite
 
-    The winding number is the solid angle that the faces, counter-clockwise seen from outside, fill as seen from the point, over 4π.
+    A point is inside where its winding number is above 0.5, and on the surface. The winding number is the solid angle that all faces fill
+    as seen from the point, over 4π, with the sign of their sides. Of a closed body it is an integer, and exact. Of an open one it is a
+    fraction; `error` bounds its error for each point, about 0.002 unless more than a quarter as many edges as faces are open.
 
     >>> import pliant as pl
     >>> body = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
