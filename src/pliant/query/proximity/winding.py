@@ -9,7 +9,7 @@ The bound of the error is the sum of those of the clusters that were taken by th
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import ctz, extract, movemask, popcount, sqrt
+from pliant.core.simd import ctz, extract, movemask, popcount, reduce_min, sqrt
 from pliant.core.soa import lane
 from pliant.core.stack import load8, stack_float32, stack_float64, stack_int64
 from pliant.geometry.inside import POINT
@@ -25,10 +25,10 @@ ROUNDING = 2.0**-10                                                     # of a w
 
 
 @helper
-def far_field(rows, i, x, y, z):
-    """(what cluster i adds to the winding numbers of the points in lanes, a bound of the error of that)."""
-    x, y, z = rows[i, CENTER] - x, rows[i, CENTER + 1] - y, rows[i, CENTER + 2] - z
-    over = ONE / sqrt(x * x + (y * y + z * z))
+def far_field(rows, i, x, y, z, squares):
+    """(what cluster i adds to the winding numbers of points in lanes, a bound of the error of that), for the vectors from the points to its
+    center and the squares of their lengths."""
+    over = ONE / sqrt(squares)
     x, y, z = x * over, y * over, z * over
     first = rows[i, NORMAL] * x + (rows[i, NORMAL + 1] * y + rows[i, NORMAL + 2] * z)
     second = (x * (rows[i, QUADRATIC] * x + rows[i, QUADRATIC + 3] * y) + y * (rows[i, QUADRATIC + 1] * y + rows[i, QUADRATIC + 4] * z)
@@ -40,29 +40,17 @@ def far_field(rows, i, x, y, z):
     return square * (first + over * (second + over * third)), square * square * over * rows[i, ERROR]
 
 
-@helper
-def squared_gap(rows, i, box):
-    """The squared distance of the center of cluster i from a box (6,): low and high corner."""
-    total = 0.0
-    for k in range(3):
-        gap = max(box[k] - rows[i, CENTER + k], max(rows[i, CENTER + k] - box[3 + k], 0.0))
-        total += gap * gap
-    return total
-
-
 @kernel
 def sum_windings(child, count, leaves, flat, body, rows, unit, points, order, begin, end, windings, errors):
     """windings[r] (NaN for a point on the surface) and errors[r] for r in order[begin : end]. `body` (1,) is a BODY_CONTEXT, all leaves are
     up to date, and `rows` and `unit` are those of Moments."""
     asked = body[0]
     scale, reach, n_nodes = asked["scale"], asked["reach"] * asked["scale"], len(child)
-    t, stack, box = stack_float64(20), stack_int64(912), stack_float64(6)
+    t, stack = stack_float64(20), stack_int64(912)
     local, far, more = stack_float32(24), stack_float32(24), stack_float64(8)
     n_v, n_p, n_exact = np.int64(0), np.int64(0), np.int64(0)
     for first in range(begin, end, LANES):
         size, used = 0.0, np.int64(0)
-        for k in range(3):
-            box[k], box[3 + k] = np.inf, -np.inf
         for j in range(LANES):
             r = order[min(first + j, end - 1)]
             x, y, z = to_frame(asked, points[3 * r], points[3 * r + 1], points[3 * r + 2])
@@ -77,13 +65,8 @@ def sum_windings(child, count, leaves, flat, body, rows, unit, points, order, be
                     x = y = z = 0.0
             local[j], local[8 + j], local[16 + j] = x, y, z
             far[j], far[8 + j], far[16 + j] = x * unit, y * unit, z * unit
-            if used >> j & 1:
-                for k in range(3):
-                    at = np.float64(far[8 * k + j])
-                    box[k], box[3 + k] = min(box[k], at), max(box[3 + k], at)
-        for j in range(LANES):
-            r = order[min(first + j, end - 1)]
-            windings[r], errors[r] = 0.0, 0.0
+            if first + j < end:
+                windings[r], errors[r] = 0.0, 0.0
         if used == 0:
             continue
         x, y, z, far_x, far_y, far_z = load8(local, 0), load8(local, 8), load8(local, 16), load8(far, 0), load8(far, 8), load8(far, 16)
@@ -96,8 +79,10 @@ def sum_windings(child, count, leaves, flat, body, rows, unit, points, order, be
             current = stack[top]
             i = current if current >= 0 else n_nodes + ~current
             n_v += 1
-            if squared_gap(rows, i, box) > rows[i, FAR_SQUARED]:
-                value, bound = far_field(rows, i, far_x, far_y, far_z)
+            px, py, pz = rows[i, CENTER] - far_x, rows[i, CENTER + 1] - far_y, rows[i, CENTER + 2] - far_z
+            squares = px * px + (py * py + pz * pz)
+            if reduce_min(squares) > rows[i, FAR_SQUARED]:
+                value, bound = far_field(rows, i, px, py, pz, squares)
                 sums, bounds = sums + value, bounds + bound
             elif current >= 0:
                 for k in range(count[current]):
