@@ -45,9 +45,9 @@ def inside(body: QueryBody, points: ArrayLike) -> Inside:
     ([True, False, True], [False, False, True])
     """
     check_body("body", body)
-    rows = validate.positions("points", np.reshape(points, (1, 3)) if np.shape(points) == (3,) else points)
-    validate.check_finite("points", rows)
-    flat, n = rows.reshape(-1), len(rows)
+    flat, _ = validate.vectors("points", points)
+    validate.check_finite("points", flat.reshape(-1, 3))
+    n = len(flat) // 3
     if not (len(body) and n):
         return make_inside(np.zeros(n), np.zeros(n), Stats())
     with ReadLock(body._guard):
