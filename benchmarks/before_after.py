@@ -23,7 +23,7 @@ from rich.progress import track
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = ("faces", "face", "t", "distance", "distances", "depths", "hit")  # attributes of answers, if they have them
+FIELDS = ("faces", "face", "t", "distance", "distances", "depths", "hit", "inside")  # attributes of answers, if they have them
 
 
 def queries():
@@ -103,6 +103,7 @@ def queries():
         "within": lambda k: pl.within(moved(a, k), moved(b, k, 0.9), 0.01),
         "self_within, cloth": lambda k: pl.self_within(wrinkled(k), 0.002),
         "closest, 20,000 points": lambda k: pl.closest(moved(target, k), points),
+        "inside, 20,000 points": lambda k: pl.inside(moved(target, k), points),
         "cast, a picture": lambda k: pl.cast(moved(target, k), picture, [0, 0, 1]),
         "cast, random rays": lambda k: pl.cast(moved(target, k), 2 * points, ways),
         "occluded, random rays": lambda k: pl.occluded(moved(target, k), 2 * points, ways),

@@ -17,6 +17,7 @@ import numpy as np
 
 import naive
 import naive_distances
+import naive_winding
 import pliant as pl
 from contact_checks import check_contacts
 from ray_checks import assert_rays
@@ -275,6 +276,16 @@ def check_closest(case, a, b):
             assert signed.distance[4] < 0 and (signed.distance[8:] > 0).all(), f"closest: the signs of {signed.distance.tolist()}"
 
 
+def check_inside(case, a, b):
+    """Exact for closed meshes; a point is on the surface of any where its distance is 0."""
+    points = points_of(case)
+    found, distances = pl.inside(a, points), pl.closest(a, points).distance
+    np.testing.assert_array_equal(found.on_surface, distances == 0, "inside: on the surface")
+    if len(case.faces_a) == len(ball()[1]) and case.exact:
+        right = [naive_winding.winding_number(case.a, case.faces_a, point) for point in points]
+        np.testing.assert_array_equal(found.winding_number, np.array(right, float), "inside: winding numbers")
+
+
 def rays_of(case):
     """Rays at the mesh and past it, from near and far."""
     points, size = case.a, np.ldexp(1.0, int(np.frexp(np.abs(case.a - case.a[0]).max())[1]))
@@ -359,5 +370,5 @@ def check_image(case, a, b):
     assert_pairs(pl.collide(a, b, engine="image").faces.tolist(), right.tolist(), 'collide(engine="image")')
 
 
-PAIRS = {"collide": check_collide, "distance": check_distance, "within": check_within, "closest": check_closest, "rays": check_rays,
-         "lengths": check_lengths, "visible": check_visible, "scene": check_scene, "image": check_image}
+PAIRS = {"collide": check_collide, "distance": check_distance, "within": check_within, "closest": check_closest, "inside": check_inside,
+         "rays": check_rays, "lengths": check_lengths, "visible": check_visible, "scene": check_scene, "image": check_image}

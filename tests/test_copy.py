@@ -47,7 +47,8 @@ def answers(body):
     other = pl.Body(OTHER, FACES)
     points = np.array([[0.1, 0.2, 0.3], [2, 0, 0]])
     return (body.vertices.tolist(), body.faces.tolist(), body.transform.tolist(), body.key_pose, pl.collide(body, other).faces.tolist(),
-            pl.closest(body, points).distance.tolist(), pl.cast(body, points, [[1, 0.1, 0], [-1, 0, 0.1]]).t.tolist())
+            pl.closest(body, points).distance.tolist(), pl.inside(body, points).inside.tolist(),
+            pl.cast(body, points, [[1, 0.1, 0], [-1, 0, 0.1]]).t.tolist())
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pl.Body.copy], ids=["copy", "deepcopy", "method"])

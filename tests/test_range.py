@@ -67,7 +67,7 @@ def test_volume_types(volume):
     names = ("crossing", "soups", "300 sizes apart", "900 sizes apart", "2**-12, at a face", "2**-42, at a corner",
              "2**-130, through a plate")
     chosen = [(name, k, checks.scaled(checks.cases()[name], k)) for name in names for k in sizes]
-    for query in ("collide", "distance", "within", "closest", "rays"):
+    for query in ("collide", "distance", "within", "closest", "inside", "rays"):
         tries = ((f"{query}, {name}", k, case) for name, k, case in chosen if case is not None)
         assert run(tries, lambda case, query=query: checks.PAIRS[query](case, *bodies(case, volume=volume))) > 100
 
@@ -106,7 +106,7 @@ def test_tiny_and_huge(one, other):
         case = checks.Case(chip, checks.ONE, np.ldexp(plate, other), square, tolerance)
         turned = checks.Case(case.b, square, chip, checks.ONE, tolerance)
         for made in (case, turned):
-            for query in ("collide", "distance", "within", "closest", "rays", "scene", "image"):
+            for query in ("collide", "distance", "within", "closest", "inside", "rays", "scene", "image"):
                 checks.PAIRS[query](made, *bodies(made))
 
 
@@ -118,9 +118,9 @@ def test_ground_plane(extent):
         [[0, 1, 2], [0, 2, 3]])
     for height in (-2.0, -float(rows[:, 2].min()), 0.25, 3.0):
         case = checks.Case(rows + [0.5, 0.25, height], faces, ground, square, 1.5)
-        for query in ("collide", "distance", "within", "closest", "rays", "image"):
+        for query in ("collide", "distance", "within", "closest", "inside", "rays", "image"):
             checks.PAIRS[query](case, *bodies(case))
-            if query in ("closest", "rays"):
+            if query in ("closest", "inside", "rays"):
                 other = checks.Case(ground, square, case.a, faces, 1.5)
                 checks.PAIRS[query](other, *bodies(other))
 

@@ -16,7 +16,7 @@ SIZES = sorted({*range(-1070, 1000, 90), *(LIMIT + k for k in (-50, -49, -48, -2
 CASES = ("crossing", "300 sizes apart", "on a plate", "soups")
 QUARTER = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 SLANTED = np.array([[2.0, -1, 2], [2, 2, -1], [-1, 2, 2]]) / 3
-QUERIES = ("collide", "distance", "within", "closest", "rays", "visible", "scene", "image")
+QUERIES = ("collide", "distance", "within", "closest", "inside", "rays", "visible", "scene", "image")
 
 
 def placed(turn, shift):

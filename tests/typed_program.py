@@ -30,6 +30,8 @@ if hit is not None:
     print(hit.point + hit.normal)
 near = pl.closest(cloth, vertices, signed=True)
 print(near.distance, near.point, near.normal)
+within = pl.inside(cloth, vertices)
+print(within.inside.sum(), within.winding_number, within.on_surface.any(), within.error.max(), within.stats.n_v)
 scene = pl.Scene([cloth, tool])
 arm = scene.add(face, name="arm", group="robot", box=None)
 scene.update({arm: [1, 0], "arm": {"vertices": [1, 0]}})

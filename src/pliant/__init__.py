@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pliant.query.options import Traversal
     from pliant.query.proximity.closest import closest
     from pliant.query.proximity.distance import distance, self_distance
+    from pliant.query.proximity.inside import inside
     from pliant.query.proximity.within import self_within, within
     from pliant.query.ray.cast import cast, cast_all, occluded, pick
     from pliant.results import (
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         FirstContact,
         Hit,
         Hits,
+        Inside,
         Pairs,
         PointPairs,
         SceneContactPairs,
@@ -66,11 +68,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "ContactPairs", "DeviceError", "DeviceMemoryError",
-           "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "MeshError", "MeshlessNodes",
+           "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "Inside", "MeshError", "MeshlessNodes",
            "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
            "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
-           "VisibleFaces", "cast", "cast_all", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "occluded",
-           "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads", "within"]
+           "VisibleFaces", "cast", "cast_all", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "inside",
+           "occluded", "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads",
+           "within"]
 
 _NAMES = {
     "body": ("Body",),
@@ -87,9 +90,10 @@ _NAMES = {
     "query.options": ("Traversal",),
     "query.proximity.closest": ("closest",),
     "query.proximity.distance": ("distance", "self_distance"),
+    "query.proximity.inside": ("inside",),
     "query.proximity.within": ("self_within", "within"),
     "query.ray.cast": ("cast", "cast_all", "occluded", "pick"),
-    "results": ("AllHits", "Closest", "ContactPairs", "Distance", "DistancePairs", "FirstContact", "Hit", "Hits", "Pairs",
+    "results": ("AllHits", "Closest", "ContactPairs", "Distance", "DistancePairs", "FirstContact", "Hit", "Hits", "Inside", "Pairs",
                 "PointPairs", "SceneContactPairs", "SceneDistancePairs", "ScenePairs", "Stats", "VisibleFaces"),
     "scene": ("Scene",),
     "uniform_grid": ("UniformGrid",),

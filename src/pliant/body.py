@@ -23,6 +23,7 @@ from pliant.core import validate
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
+from pliant.geometry.inside import OpenEdges, find_open_edges
 from pliant.geometry.mesh import MeshTopology, build_topology
 from pliant.motion.blended import blended_motion
 from pliant.motion.free import Free, set_points
@@ -122,6 +123,8 @@ class Body(QueryBody):
         self._world_cache: tuple[int, NDArray[np.float64], bool, float] | None = None
         self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
+        self._edges: OpenEdges | None = None
+        self._border_cap: Any = None                                    # see query/proximity/cap.py
         self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
     @classmethod
@@ -482,6 +485,12 @@ class Body(QueryBody):
                 self._mesh = build_topology(self._welded_faces, self._motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
 
+    def _open_edges(self) -> OpenEdges:
+        """For queries: which edges have no face on one side, found at first use."""
+        if self._edges is None:
+            self._edges = find_open_edges(self._welded_faces)
+        return self._edges
+
     def copy(self) -> Body:
         """Another body in the same state: mesh, BVH, options, transform and key pose. It shares nothing that an update of either body
         writes to, and it is in no scene. Copies of a rigid body are instances: they share the mesh and the BVH, so a thousand of them
@@ -500,6 +509,7 @@ class Body(QueryBody):
             if self._rigid:
                 body.__dict__.update(self.__dict__)
                 body._guard, body._observers, body._distance_cache = ReadWriteLock(), (), WeakKeyDictionary()
+                body._border_cap = None
                 return body
             body._initialize(self._motion.copy(), self._faces, self._options, self._weld_map, tree=None if bvh is None else bvh.tree,
                              key_poses=None if key_poses is None else key_poses.rows, key_pose=self.key_pose or 0)

@@ -223,6 +223,25 @@ class Closest(_SurfacePoints):
     point: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Inside:
+    """Which of n points are inside a mesh: `inside` (n,) bool, points on the surface included; `winding_number` (n,), NaN on the surface;
+    `on_surface` (n,) bool; `error` (n,), a bound on the error of the winding number, 0 for closed meshes. `stats`: n_v volumes and
+    clusters of faces compared with points, n_p faces, n_u volumes updated, n_exact faces left to exact or float64 arithmetic."""
+    inside: NDArray[np.bool_]
+    winding_number: NDArray[np.float64]
+    on_surface: NDArray[np.bool_]
+    error: NDArray[np.float64]
+    stats: Stats
+
+    def __len__(self) -> int:
+        """The number of points."""
+        return len(self.inside)
+
+    def __repr__(self) -> str:
+        return f"Inside({len(self)} points, {int(self.inside.sum())} inside)"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstContact:
     """The first contact of two bodies: they intersect at `time`, not at `before`; `pairs` are the faces that intersect at `time`."""

@@ -128,6 +128,7 @@ ASKED = {
     "changed": lambda x: body().update(ROWS[:1], changed=x),
     "origins": lambda x: pl.cast(body(), x, [0, 0, 1]),
     "points": lambda x: pl.closest(body(), x),
+    "points, inside": lambda x: pl.inside(body(), x),
     "b, of two": lambda x: pl.collide(body(), (x, CORNERS)),
     "body, the faces": lambda x: pl.self_collide((ROWS, x)),
     "a, an object": lambda x: pl.distance(SimpleNamespace(vertices=x, faces=CORNERS), body()),

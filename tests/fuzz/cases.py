@@ -201,8 +201,8 @@ class _Drawing:
             self.steps.append(self.asked())
 
     def asked(self):
-        names = ["self_collide", "self_distance", "self_within", "closest", "closest", "cast", "cast", "cast", "occluded", "cast_all",
-                 "frustum_cull", "vertices"]
+        names = ["self_collide", "self_distance", "self_within", "closest", "closest", "inside", "cast", "cast", "cast", "occluded",
+                 "cast_all", "frustum_cull", "vertices"]
         if len(self.models) > 1:
             names += ["collide"] * 4 + ["distance"] * 2 + ["within"] * 2
         if self.members:
@@ -264,6 +264,15 @@ class _Drawing:
         closed = all(self.kinds[k] in meshes.CLOSED and not self.models[k].table["weld"] for k in numbers)
         step = {"do": "closest", "target": target, "points": probes.points(self.rng, triangles, int(self.rng.integers(1, most)), self.size)}
         return step | {"signed": closed and self.chance(0.5), "max_distance": float(self.size) if self.chance(0.2) else None}
+
+    def _inside(self, most=25):
+        """Of a closed body: fractions of open ones depend on the tree."""
+        closed = [k for k, model in enumerate(self.models) if self.kinds[k] in meshes.CLOSED and not model.table["weld"]]
+        if not closed:
+            return self._closest(most)
+        k = self.draw(closed)
+        points = probes.points(self.rng, self.models[k].triangles(), int(self.rng.integers(1, most)), self.size)
+        return {"do": "inside", "target": k, "points": points}
 
     def rays(self, name, most=30):
         target, triangles = self.target()

@@ -280,6 +280,20 @@ def check_signs(triangles, points, rows, fields):
     return count
 
 
+def inside(rng, world, step, fields):
+    """Winding numbers by `check_signs`, and which points are on the surface."""
+    triangles = {number: model.triangles() for number, model in targets(world, step).items()}
+    corners, points = triangles[0], np.array(step["points"], np.float64).reshape(-1, 3)
+    rows = sample(rng, range(len(points)), SOME_POINTS)
+    for k in rows:
+        on = any(naive_distances.point_triangle(points[k], corner) == 0 for corner in corners)
+        if on != bool(fields["on_surface"][k]) or on != bool(np.isnan(fields["winding_number"][k])):
+            raise Wrong(f"point {points[k].tolist()}: on the surface {fields['on_surface'][k]}, exactly {on}", [k])
+    signs = {"face": np.zeros(len(points)), "body": np.zeros(len(points), int),
+             "distance": np.where(fields["on_surface"], 0, np.where(fields["inside"], -1, 1))}
+    return len(rows) + check_signs(triangles, points, rows, signs)
+
+
 def leaving(corners, direction):
     """1 if a ray that meets the inside of this face leaves the body, −1 if it enters it."""
     a, b, c = (corner.tolist() for corner in exact(corners)[0])
@@ -371,4 +385,4 @@ def frustum_cull(rng, world, step, fields):
 
 
 CHECKS = {f.__name__: f for f in (collide, self_collide, scene_collide, distance, self_distance, scene_distance, within, self_within,
-                                  scene_within, closest, cast, occluded, cast_all, frustum_cull)}
+                                  scene_within, closest, inside, cast, occluded, cast_all, frustum_cull)}

@@ -210,6 +210,7 @@ QUERIES = {
     "within": _pairs("within"),
     "self_within": _single("self_within"),
     "closest": lambda world, step, **options: pl.closest(_target(world, step), rows_of(step["points"]), **options),
+    "inside": lambda world, step: pl.inside(_target(world, step), rows_of(step["points"])),
     "cast": _rays("cast"),
     "occluded": _rays("occluded"),
     "cast_all": _rays("cast_all"),
@@ -226,7 +227,7 @@ ARGUMENTS = ("do", "a", "b", "target", "origins", "directions", "planes")
 def ask(world, step, whole=False):
     """{field: array} of the answer. `whole`: all of it, found in the plain way."""
     options = {key: value for key, value in step.items() if key not in ARGUMENTS and value is not None and not (whole and key in HOW)}
-    if step["do"] == "closest":
+    if step["do"] in ("closest", "inside"):
         options.pop("points")
     if "traversal" in options:
         options["traversal"] = pl.Traversal(**options["traversal"])

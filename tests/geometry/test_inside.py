@@ -1,14 +1,13 @@
-"""Inside or outside: exact crossings of rays, against the winding number of the surface around each point in floating point."""
+"""Inside or outside: exact crossings of the vertical ray, against the winding number of the surface around each point."""
 
 import numba
 import numpy as np
 import pytest
 
 import meshes
+import naive_winding
 from pliant import shapes
-from pliant.geometry.inside import AMBIGUOUS, count_crossings, find_open_edge
-from pliant.geometry.mesh import build_topology
-from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, ORIGIN, edge_side
+from pliant.geometry.inside import BUFFER_SIZE, ON_FACE, POINT, cap_faces, crossing, find_open_edges, is_on_face
 
 pytestmark = pytest.mark.formulas
 
@@ -51,33 +50,18 @@ SURFACES = {
 }
 
 
-def winding(points, vertices, faces):
-    """How often the surface goes around each point: the solid angles of its faces, as seen from there, over 4 π."""
-    a, b, c = (vertices[faces[:, k]][None] - points[:, None] for k in range(3))
-    la, lb, lc = (np.linalg.norm(x, axis=-1) for x in (a, b, c))
-    above = np.einsum("ijk,ijk->ij", a, np.cross(b, c))
-    below = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
-    return np.arctan2(above, below).sum(1) / (2 * np.pi)
-
-
-def enclosed(points, vertices, faces, direction):
-    """Is each point inside? By the lines along this direction that meet a face, each paired with every face."""
-    turns, pairs = np.zeros(len(points), np.int64), []
-    for i, point in enumerate(points):
-        for k, corners in enumerate(vertices[faces]):
-            t = np.empty(BUFFER_SIZE)
-            t[:9], t[ORIGIN:ORIGIN + 3], t[DIRECTION:DIRECTION + 3] = corners.ravel(), point, direction
-            signs = {int(np.sign(edge_side(t, p, q, 0)[0])) for p, q in ((3, 6), (6, 0), (0, 3))}
-            if not {1, -1} <= signs:
-                pairs.append((i, k))
-    rays, hit = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
-    count_crossings(np.ascontiguousarray(points).ravel(), np.asarray(direction, np.float64), rays, hit,
-                    np.ascontiguousarray(vertices).ravel(), faces, turns)
-    return turns
-
-
-def mesh_at(vertices, faces):
-    return build_topology(faces, len(vertices), np.arange(len(vertices)))
+def crossings(point, vertices, faces):
+    """What the faces add to the winding number around a point, all together; None for a point on the surface."""
+    total = 0
+    for corners in vertices[faces]:
+        t = np.empty(BUFFER_SIZE)
+        t[:9], t[POINT:] = corners.ravel(), point
+        found = int(crossing(t))
+        assert (found == ON_FACE) <= bool(is_on_face(t))
+        if is_on_face(t):
+            return None
+        total += found
+    return total
 
 
 @pytest.mark.parametrize("name", SURFACES)
@@ -91,9 +75,9 @@ def test_crossings_are_winding_numbers(name):
     outward = np.cross(one - corner, other - corner)
     both = (corner + one + other) / 3 + np.outer([1e-3, -1e-3], outward / np.linalg.norm(outward))
     points = np.vstack([anywhere, beside, both])
-    around = winding(points, vertices, faces)
+    around = naive_winding.solid_angles(vertices, faces, points)
     assert np.abs(around - np.round(around)).max() < 1e-6
-    assert enclosed(points, vertices, faces, rng.normal(size=3)).tolist() == np.round(around).tolist()
+    assert [crossings(point, vertices, faces) for point in points] == np.round(around).tolist()
     assert np.round(np.abs(around[-2:])).tolist() in ([0, 1], [1, 0])
 
 
@@ -101,30 +85,76 @@ def test_an_overlap_counts_twice():
     vertices, faces = tetrahedron()
     twice, both = np.vstack([vertices, vertices + 0.1]), np.vstack([faces, faces + 4])
     points = np.array([[0.25, 0.25, 0.3], [0.05, 0.05, 0.05], [-1.0, 0, 0]])
-    assert enclosed(points, twice, both, np.array([0.3, 0.5, 0.7])).tolist() == [2, 1, 0]
+    assert [crossings(point, twice, both) for point in points] == [2, 1, 0]
 
 
-def test_lines_that_meet_an_edge_are_ambiguous():
-    vertices, faces = SURFACES["cube"]
-    points = np.array([[0.5, 0.5, 0.5], [0.25, 0.5, 0.7]])
-    assert (enclosed(points, vertices, faces, np.array([1.0, 1.0, 1.0])) >= AMBIGUOUS // 2).tolist() == [True, False]
+@pytest.mark.parametrize("name", ["cube", "ring", "pinched", "tetrahedron"])
+def test_points_in_line_with_vertices_and_edges(name):
+    """Points of a lattice through all vertices: rays pass edges and corners, run along faces, and start on them."""
+    vertices, faces = SURFACES[name]
+    vertices, rng = np.round(vertices * 4) / 4, np.random.default_rng(3)
+    points = [[rng.choice([x, x, x + 0.25]) for x in (rng.choice(vertices[:, k]) for k in range(3))] for _ in range(3 * POINTS)]
+    points += [*vertices, *((vertices[faces[:, 0]] + vertices[faces[:, 1]]) / 2), *vertices[faces].mean(axis=1)]
+    points += [[*vertex[:2], vertices[:, 2].min() - 1] for vertex in vertices]
+    found = [crossings(point, vertices, faces) for point in points]
+    assert found == [naive_winding.winding_number(vertices, faces, point) for point in points]
+    assert None in found and 0 in found and 1 in found
+
+
+def test_points_on_segments_and_points():
+    line, dot = np.array([[0.0, 0, 0], [4, 2, 6], [2, 1, 3]]), np.array([[1.0, 2, 3]] * 3)
+    for corners, point, right in ((line, [1, 0.5, 1.5], True), (line, [4, 2, 6], True), (line, [6, 3, 9], False),
+                                  (line, [1, 0.5, 1], False), (dot, [1, 2, 3], True), (dot, [1, 2, 4], False)):
+        t = np.concatenate([corners.ravel(), np.array(point, np.float64)])
+        assert bool(is_on_face(t)) == right
+        assert int(crossing(t)) == (ON_FACE if right else 0)
 
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_closed_surfaces(name):
-    vertices, faces = SURFACES[name]
-    assert find_open_edge(mesh_at(vertices, faces)) == (-1, -1)
+    _, faces = SURFACES[name]
+    assert find_open_edges(faces).first == (-1, -1) and len(find_open_edges(faces).border) == 0
 
 
 def test_first_open_edge():
-    vertices, faces = tetrahedron()
+    _, faces = tetrahedron()
     for k in range(4):
         missing = np.delete(faces, k, axis=0)
-        assert find_open_edge(mesh_at(vertices, missing)) == tuple(sorted(faces[k])[:2])
+        assert find_open_edges(missing).first == tuple(sorted(faces[k])[:2])
     turned = faces.copy()
     turned[2] = turned[2, ::-1]
-    assert find_open_edge(mesh_at(vertices, turned)) == (1, 2)
+    assert find_open_edges(turned).first == (1, 2)
     thrice = np.vstack([faces, [[2, 1, 3]]]).astype(np.int32)
-    assert find_open_edge(mesh_at(vertices, thrice)) == (1, 2)
-    assert find_open_edge(mesh_at(vertices, np.vstack([faces, [[3, 3, 1]]]).astype(np.int32))) == (-1, -1)
-    assert find_open_edge(mesh_at(vertices, faces[:0])) == (-1, -1)
+    assert find_open_edges(thrice).first == (1, 2)
+    assert find_open_edges(np.vstack([faces, [[3, 3, 1]]]).astype(np.int32)).first == (-1, -1)
+    assert find_open_edges(faces[:0]).first == (-1, -1)
+
+
+def directed_edges(faces):
+    """How often each edge is passed in its direction less in the other, where that is not 0."""
+    balance = {}
+    for a, b, c in np.asarray(faces).tolist():
+        for p, q in ((a, b), (b, c), (c, a)):
+            if p != q:
+                key, step = ((p, q), 1) if p < q else ((q, p), -1)
+                balance[key] = balance.get(key, 0) + step
+    return {key: step for key, step in balance.items() if step}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_caps_close_what_faces_leave_open(name):
+    _, faces = SURFACES[name]
+    rng = np.random.default_rng(11)
+    for share in (0.1, 0.5, 0.9):
+        some = faces[rng.random(len(faces)) < share]
+        border = find_open_edges(some).border
+        assert sorted(map(tuple, border.tolist())) == sorted((a, b) if n > 0 else (b, a) for (a, b), n in directed_edges(some).items()
+                                                            for _ in range(abs(n)))
+        assert directed_edges(np.vstack([some, cap_faces(border)])) == {}
+
+
+def test_the_border_of_edges_with_more_faces():
+    faces = np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4]], np.int32)
+    border = find_open_edges(faces).border
+    assert border.tolist().count([0, 1]) == 3
+    assert directed_edges(np.vstack([faces, cap_faces(border)])) == {}

@@ -66,6 +66,7 @@ class CheckOptions:
     ignore : rules "A:B"; these pairs of bodies are excluded
     groups : {name: patterns, separated by commas}
     within : also report pairs of faces within this distance, and all distances
+    enclosed : also report bodies that lie inside a closed body without touching it
     adjacent : "exact", or "ignore": no pairs of faces that share a vertex
     engine, device : "tree" or "image"; "cpu" or "cuda", for the image engine
     policy, volume : the refit policy and the bounding-volume type; results do not depend on them
@@ -83,6 +84,7 @@ class CheckOptions:
     ignore: Sequence[str] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
     within: float | None = None
+    enclosed: bool = True
     adjacent: Adjacent = "exact"
     engine: str = "tree"
     device: str = "cpu"
@@ -105,6 +107,7 @@ class CheckOptions:
         parse_baseline(self.baseline)
         validate.number("min-depth", self.min_depth, 0.0)
         parse_fail_rule(self.fail_on)
+        validate.flag("enclosed", self.enclosed)
         if self.within is not None:
             validate.number("within", self.within, 0.0)
             if self.engine != "tree":

@@ -37,6 +37,7 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
                          "contacts": np.array([[m.first, m.second, m.pairs] for m in contacts], np.int64).reshape(-1, 3),
                          "places": np.array([[*m.centre, m.radius] for m in contacts], np.float64).reshape(-1, 4),
                          "changed": np.zeros(0, np.int32) if result.changed is None else result.changed,
+                         "enclosed": result.enclosed,
                          "seconds": np.array([result.read_seconds, result.query_seconds])}  # fmt: skip
     if result.distances is not None:
         arrays["distance"] = result.distances

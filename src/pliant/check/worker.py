@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import pliant
 from pliant.body import Body
 from pliant.check.depth import DepthFinder, PairDepths
+from pliant.check.enclosed import EnclosedFinder
 from pliant.check.pair_keys import row_changes
 from pliant.check.plan import CheckOptions, PairFilter
 from pliant.core.jit import compile_seconds
@@ -29,6 +30,7 @@ from pliant.scene import Scene
 
 Rows = NDArray[np.int32]
 
+NO_ROWS: Rows = np.zeros((0, 2), np.int32)
 MAX_COORDINATE = 1e38  # drawn vertices are clamped to this range
 
 
@@ -42,6 +44,7 @@ class FrameResult(NamedTuple):
     read_seconds: float
     query_seconds: float
     changed: Rows | None = None  # ascending indices of bodies that have other faces than in the first frame
+    enclosed: Rows = NO_ROWS  # (k, 2) outer and inner bodies, whose faces do not intersect
 
 
 class FrameWorker:
@@ -54,6 +57,7 @@ class FrameWorker:
         self._depths = DepthFinder(options.min_depth)
         self.bodies: list[Body] = []
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
+        self._enclosed = EnclosedFinder()
         self._any_self = bool(pair_filter.allowed_self.any())
         self._scene_groups: set[int] = set()  # body kinds that have a group in the scene
         self._body_options: dict[str, Any] = {"policy": options.policy, "volume": options.volume, "weld": options.weld}
@@ -102,8 +106,9 @@ class FrameWorker:
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
         changed = self._changed_bodies()
+        enclosed = self._find_enclosed(bodies if distances is None else bodies[distances == 0]) if self.options.enclosed else NO_ROWS
         seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
-        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), changed)
+        return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), changed, enclosed)
 
     def pairs_at(self, frame: int | None) -> tuple[Rows, Rows]:
         """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose."""
@@ -146,6 +151,12 @@ class FrameWorker:
             return self._sort_rows(bodies, faces, np.concatenate([near.distances, np.zeros(len(faces) - len(near))]))
         bodies = np.concatenate([np.zeros((0, 2), np.int64), *(np.tile([i, j], (len(rows), 1)) for i, j, rows in found)])
         return self._sort_rows(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
+
+    def _find_enclosed(self, touching: Rows) -> Rows:
+        """(k, 2): outer and inner bodies, of the pairs that are tested and not among those that touch."""
+        known = set(map(tuple, np.unique(touching, axis=0).tolist()))
+        pairs = [(min(i, j), max(i, j)) for i, j in ((self._places[i], self._places[j]) for i, j in self.scene.candidates().tolist())]
+        return np.array(self._enclosed.find(self.bodies, [pair for pair in pairs if pair not in known]), np.int32).reshape(-1, 2)
 
     def _candidate_pairs(self) -> list[tuple[int, int]]:
         """Ids of bodies whose boxes overlap, and of those tested with themselves."""

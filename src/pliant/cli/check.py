@@ -101,6 +101,7 @@ Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", hel
 SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Report self-collisions.")]
 BetweenBodies = Annotated[bool, query_option("--between/--no-between", help="Report pairs of different bodies.")]
 Tolerance = Annotated[float | None, query_option(metavar="TOL", help="Also report pairs within TOL.", show_default="collisions only")]
+Enclosed = Annotated[bool, query_option("--enclosed/--no-enclosed", help="Report bodies that lie inside a closed body.")]
 AdjacentRule = Annotated[Adjacent, query_option(help="Test faces that share a vertex by an exact rule, or never.")]
 Engines = Annotated[Engine, Option(help="BVH traversal, or the image engine.")]
 Devices = Annotated[Device, Option(help="Device of the image engine.")]
@@ -136,6 +137,7 @@ def check(
     self_pairs: SelfPairs = True,
     between: BetweenBodies = True,
     within: Tolerance = None,
+    enclosed: Enclosed = True,
     adjacent: AdjacentRule = Adjacent.exact,
     engine: Engines = Engine.tree,
     device: Devices = Device.cpu,
@@ -168,8 +170,8 @@ def check(
         from pliant.check.run import Output
 
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
-                               groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
-                               device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
+                               groups=parse_groups(group or []), within=within, enclosed=enclosed, adjacent=adjacent.value,
+                               engine=engine.value, device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
                                baseline=baseline, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
         animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)

@@ -98,11 +98,13 @@ def compile_distances() -> None:
 
 
 def compile_points() -> None:
-    """Compile closest points, inside and outside."""
+    """Compile closest points with signs, and winding numbers of closed and open bodies."""
     import pliant
 
-    a, _, first, _ = overlapping_bodies()
+    a, _, first, faces = overlapping_bodies()
     pliant.closest(a, first, signed=True)
+    pliant.inside(a, 0.99 * first)
+    pliant.inside(pliant.Body(first, faces[1:]), 0.99 * first)
 
 
 def compile_exact() -> None:
@@ -110,6 +112,7 @@ def compile_exact() -> None:
     import pliant.query.collide.contacts
     import pliant.query.collide.self_collide
     import pliant.query.proximity.closest
+    import pliant.query.proximity.inside
     import pliant.query.ray.cast  # noqa: F401 - they define them
     from pliant.core.lazy_compile import SLOTS
 

@@ -15,8 +15,8 @@ from pliant.query.options import ManyOptions
 from pliant.results import Distance, SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
-QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "occluded", "pick", "self_collide",
-           "self_distance", "self_within", "within")
+QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
+           "self_collide", "self_distance", "self_within", "within")
 
 
 class QueryTarget:
@@ -38,6 +38,7 @@ class QueryBody(QueryTarget, ABC):
     _welded_faces: NDArray[np.int32]
     _matrix: NDArray[np.float64] | None
     _distance_cache: WeakKeyDictionary[Any, Any]
+    _border_cap: Any
     _version: int
 
     @property
@@ -64,6 +65,10 @@ class QueryBody(QueryTarget, ABC):
     @abstractmethod
     def _topology(self) -> Any:
         """Which faces share vertices."""
+
+    @abstractmethod
+    def _open_edges(self) -> Any:
+        """Which edges have no face on one side: OpenEdges."""
 
     @abstractmethod
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -43,6 +43,7 @@ class Bvh:
         self.has_blocks = motion is not None and points is motion.points and motion.points_and_blocks is not None
         self.rows = motion.points_and_blocks if self.has_blocks else points  # points, and behind them boxes of blocks (`motion/free.py`)
         self.policy_state = None                                        # what a policy remembers beyond a tree
+        self.version, self.moments = 0, None                            # changes of points or tree so far; see moments.py
         self.n_refitted = 0                                             # volumes set outside traversals since they were last asked for
         self.ray_tests = 0                                              # volumes and triangles that rays were compared with, in all
         self.set_tree(tree or self.build())
@@ -54,7 +55,7 @@ class Bvh:
 
     def set_tree(self, tree):
         """Take another tree; its volumes have never been set."""
-        self.tree = tree
+        self.tree, self.moments = tree, None
         self.nodes, self.leaves = tree.allocate(self.options.volume_type)
         # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`
         self.tree_state = self.looseness = None
@@ -113,6 +114,7 @@ class Bvh:
             self.nodes["stamp"] = self.leaves["stamp"] = NEVER_STAMPED  # after 2**31 updates
             self.frame = -1
         self.frame += 1
+        self.version += 1
         self._context["frame"] = self.frame
         self.pending, self.n_pending = [], 0
 
@@ -120,6 +122,7 @@ class Bvh:
         """Only these points have changed."""
         if self.options.policy.allows_partial and self.nodes["stamp"][0] == self.frame:
             self.pending.append(indices)
+            self.version += 1
             self.n_pending += len(indices)
             if self.n_pending > len(self.points) // 4:
                 self.invalidate()

@@ -10,25 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from pliant.core import threads as pool
 from pliant.core import validate
 from pliant.core.jit import ignore_float_errors
-from pliant.core.soa import aligned_zeros
-from pliant.core.sorting import DIGIT_BITS, radix_sort
 from pliant.core.threads import ReadLock
 from pliant.errors import MeshError
-from pliant.geometry.inside import AMBIGUOUS, count_crossings, find_open_edge
-from pliant.geometry.point_triangle import point_triangle_entry
-from pliant.motion.rigid import IDENTITY, invert_rotation, rounding_bound
-from pliant.query.proximity.closest_point import BODY_CONTEXT, MAX_COORDINATE, MAX_PRODUCT, ROUND_DOWN, morton_keys, search_points
-from pliant.query.proximity.distance import stretch_of
-from pliant.query.ray.cast import bodies_of, hits_along
+from pliant.query.proximity.closest_point import MAX_COORDINATE, MAX_PRODUCT, ROUND_DOWN, search_points
+from pliant.query.proximity.inside import winding_numbers
+from pliant.query.proximity.point_batch import POINTS_PER_CHUNK, body_context, morton_order
+from pliant.query.ray.cast import bodies_of
 from pliant.query.target import BodyGroup, QueryBody
 from pliant.query.traverse import COUNTERS
 from pliant.results import Closest, HitTriangles, Stats, surface_version
 
-POINTS_PER_CHUNK = 1 << 12                                              # points between looks at Ctrl-C: some ten milliseconds
 MEASURED_PER_CHUNK = 1 << 20                                            # points times faces that are measured in about 0.1 s
-MIN_SORTED_POINTS = 64                                                  # points that come as they are
-CELL_BITS = 30
-MIN_T = -2.0**-20                                                       # of t, which is about 1: what is behind is left to exact signs
 
 
 class ClosestArrays(NamedTuple):
@@ -76,7 +68,7 @@ def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: f
                     check_closed(body)
             stats = _ClosestSearch(bodies, body_ids, flat, answers).run()
             if signed:
-                negate_inside(bodies, body_ids, flat, answers)
+                stats += negate_inside(bodies, body_ids, flat, answers)
     answers.distance[answers.face < 0] = np.inf
     return Closest(answers.face, answers.body, answers.uv.reshape(-1, 2), stats, HitTriangles(target, version, answers.body, answers.face),
                    answers.distance, answers.points.reshape(-1, 3))
@@ -84,49 +76,23 @@ def closest(target: QueryBody | BodyGroup, points: ArrayLike, *, max_distance: f
 
 def check_closed(body: Any) -> None:
     """Refuse what has no inside."""
-    one, other = find_open_edge(body._topology())
+    one, other = body._open_edges().first
     if one >= 0:
         raise MeshError(f"signed: the body is not closed: the edge between vertices {one} and {other} does not belong to two faces that "
                         "go around it in opposite ways; ask without signed")
 
 
-def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float64], answers: ClosestArrays) -> None:
-    """Make distances inside negative."""
-    points = flat.reshape(-1, 3)
+def negate_inside(bodies: list[Any], body_ids: list[int], flat: NDArray[np.float64], answers: ClosestArrays) -> Stats:
+    """Make distances inside negative; the work."""
+    stats = Stats()
     for body, body_id in zip(bodies, body_ids, strict=True):
-        low, high = body._world_box()
-        rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0) & ((points >= low) & (points <= high)).all(axis=1))
+        rows = np.flatnonzero((answers.body == body_id) & (answers.distance > 0))
         if len(rows):
-            inside = rows[points_inside(body, points[rows])]
+            (windings,), work = winding_numbers((body,), flat, rows)
+            inside = rows[windings[rows] > 0]
             answers.distance[inside] = -answers.distance[inside]
-
-
-def points_inside(body: Any, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(n,): is the winding number of the surface around each point (n, 3) in the body's box above 0? Exactly, by rays in directions that
-    meet no edge: a random one all but never does."""
-    vertices, windings, remaining = body._world_vertices()[0], np.zeros(len(points), np.int64), np.arange(len(points))
-    size, rng = float(np.abs(body._world_box()).max()), np.random.default_rng(len(points))
-    while len(remaining):
-        direction = rng.standard_normal(3) * 2.0 ** min(max(np.frexp(size)[1], -960), 1020)
-        flat, crossings = np.ascontiguousarray(points[remaining]), np.zeros(len(remaining), np.int64)
-        hits = hits_along(body, flat, direction, MIN_T)
-        with ignore_float_errors():
-            count_crossings(flat.reshape(-1), direction, hits["ray"], hits["face"], vertices, body._welded_faces, crossings)
-        windings[remaining] = crossings
-        remaining = remaining[crossings >= AMBIGUOUS // 2]
-    return windings > 0
-
-
-def morton_order(flat: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Numbers of the points, neighbours together."""
-    n = len(flat) // 3
-    if n <= MIN_SORTED_POINTS:
-        return np.arange(n)
-    keys, room = np.empty(n, np.int64), np.empty(n, np.int64)
-    morton_keys(flat, keys)
-    if radix_sort(keys, room, n, CELL_BITS, np.empty(1 << DIGIT_BITS, np.int64)):
-        keys = room
-    return keys >> CELL_BITS
+            stats += work
+    return stats
 
 
 class _ClosestSearch:
@@ -178,24 +144,3 @@ def exceeds_float32(largest: float, context: Any) -> bool:
     reach = context["reach"] * context["scale"]
     size = 4 * (largest + np.abs(context["origin"]).max() + np.abs(context["matrix"]).max()) * context["scale"]
     return not (size < MAX_COORDINATE and (size + reach) * reach < MAX_PRODUCT)
-
-
-def body_context(body: Any, bvh: Any, body_id: int) -> NDArray[Any]:
-    """A body as points see it."""
-    motion, transform = body._motion, body._matrix
-    array = aligned_zeros(1, BODY_CONTEXT)
-    context = array[0]
-    context["frame"], context["entry"], context["fill"], context["context"] = bvh.frame, bvh.entry, bvh.fill, bvh.context
-    context["body_id"], context["transformed"], context["exact_entry"] = body_id, transform is not None, point_triangle_entry()[0]
-    context["scale"], context["reach"] = motion.scale, motion.reach
-    context["stretch"], context["origin"] = stretch_of(transform), motion.origin
-    box = body._world_box()
-    context["box"][:3], context["box"][4:7] = box
-    if transform is not None:
-        inverse = np.zeros(12)
-        invert_rotation(transform, inverse)
-        inverse[[3, 7, 11]] = transform[[3, 7, 11]]
-        context["matrix"], context["inverse"], context["error_bound"] = transform, inverse, rounding_bound(transform, motion.box)
-    else:
-        context["matrix"] = IDENTITY
-    return array

@@ -1,6 +1,6 @@
 """One tree, many points: which face is nearest to each? Branch and bound, nearest first, a point at a time.
 
-Points come in an order that keeps neighbours together (`morton_keys`), so the surface is no farther than the nearest point of the one
+Points come in an order that keeps neighbours together (`point_batch.py`), so the surface is no farther than the nearest point of the one
 before: most of the tree is dropped at once, and what is left lies in the caches. Volumes and triangles are looked at in float32, by bounds
 (`geometry/point_bounds.py`); what these leave over is measured in float64, in the world (`geometry/point_triangle.py`), when nothing nearer
 is left.
@@ -18,15 +18,14 @@ import numpy as np
 from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import ctz, extract, minimum, movemask, popcount, reduce_min
-from pliant.core.soa import lanes, load_bounds, packed_dtype
+from pliant.core.soa import lanes, load_bounds
 from pliant.core.sort_keys import key_index, key_value, pack_key
 from pliant.core.stack import stack_float32, stack_float64, stack_int64
 from pliant.geometry.distance_bounds import ROUNDING, ZERO, min_along
 from pliant.geometry.point_bounds import INF, bound_point_distances
 from pliant.geometry.point_triangle import DISTANCE, NEAREST, POINT, WEIGHTS
-from pliant.geometry.predicates import point_in_range
-from pliant.motion.rigid import transform_coordinate
-from pliant.query.traverse import COUNTERS, prefetch_child, refresh_leaf, refresh_node
+from pliant.query.proximity.point_batch import put_triangle
+from pliant.query.traverse import prefetch_child, refresh_leaf, refresh_node
 from pliant.volume.aabb import SCALE_UP, Box
 from pliant.volume.protocol import MIN_NORMAL, separation
 
@@ -36,16 +35,6 @@ EPS32_2, FOUR, HALF = 2.0**-23, 4.0, np.float32(0.5)                    # of a c
 MAX_CANDIDATES = 64                                                     # candidates of a point; its stack is as in query/ray/single.py
 MAX_FLOAT32, MIN_ERROR = 3e38, 2.0**-48                                 # in float32; of `base`
 MAX_COORDINATE, MAX_PRODUCT = 2.0**60, 2.0**59                          # of a point that is not blind: squares and products are finite
-CELLS_PER_AXIS = 1 << 10                                                # of an axis, for the order of points
-
-# One body and its points: its refresh callbacks, its id, is it transformed, the address of the exact test; the transform from
-# model space to the world and back; by how much lengths in its frame exceed those in the world; what is uncertain of a place; counters.
-BODY_CONTEXT = packed_dtype([(name, np.dtype(np.int64))
-                             for name in ("frame", "entry", "fill", "context", "body_id", "transformed", "exact_entry", *COUNTERS)]
-                            + [(name, np.dtype(np.float64)) for name in ("scale", "reach", "stretch", "error_bound")]
-                            + [(name, np.dtype((np.float64, (n,)))) for name,
-                               n in (("origin", 4), ("matrix", 12), ("inverse", 12), ("box", 8))])
-
 
 @helper
 def local_radius(distance, context):
@@ -58,20 +47,6 @@ def box_distance(box, x, y, z):
     """How far a point is from a box (8,) in the world, at least; less than a distance measured to what is in it, whatever rounds."""
     p, q, r = max(box[0] - x, max(x - box[4], 0.0)), max(box[1] - y, max(y - box[5], 0.0)), max(box[2] - z, max(z - box[6], 0.0))
     return max(p, max(q, r)) * ROUND_DOWN
-
-
-@helper
-def put_triangle(leaves, leaf, k, flat, context, t):
-    """The corners of triangle k of a leaf, in the world, at t[0 : 9]; are they and the point in the range of the filters?"""
-    m, in_filter_range = context["matrix"], point_in_range(t, POINT)
-    for c in range(3):
-        v, at = 3 * np.int64(leaves[leaf]["corner"][c, k]), 3 * c
-        x, y, z = flat[v], flat[v + 1], flat[v + 2]
-        if context["transformed"] != 0:
-            x, y, z = transform_coordinate(m, 0, x, y, z), transform_coordinate(m, 1, x, y, z), transform_coordinate(m, 2, x, y, z)
-        t[at], t[at + 1], t[at + 2] = x, y, z
-        in_filter_range &= point_in_range(t, at)
-    return np.int64(in_filter_range)
 
 
 @helper
@@ -226,30 +201,3 @@ def drop_far_candidates(candidates, lower_bounds, n, radius):
             candidates[count], lower_bounds[count] = candidates[i], lower_bounds[i]
             count += 1
     return count
-
-
-@helper
-def spread_bits(x):
-    """The ten bits of x, two zeros after each."""
-    x = (x | (x << 16)) & 0x030000FF
-    x = (x | (x << 8)) & 0x0300F00F
-    x = (x | (x << 4)) & 0x030C30C3
-    return (x | (x << 2)) & 0x09249249
-
-
-@kernel
-def morton_keys(points, keys):
-    """keys[i] = i << 30 | the number of point i's cell along a curve that fills the box of all points (Morton 1966)."""
-    low, high = stack_float64(3), stack_float64(3)
-    for k in range(3):
-        low[k], high[k] = np.inf, -np.inf
-        for at in range(k, len(points), 3):
-            if abs(points[at]) < 1e300:
-                low[k], high[k] = min(low[k], points[at]), max(high[k], points[at])
-        high[k] = CELLS_PER_AXIS / (high[k] - low[k]) if high[k] > low[k] else 0.0
-    for i in range(len(keys)):
-        cell = np.int64(0)
-        for k in range(3):
-            position = (points[3 * i + k] - low[k]) * high[k]
-            cell |= spread_bits(np.int64(min(position, CELLS_PER_AXIS - 1.0)) if position > 0.0 else np.int64(0)) << k
-        keys[i] = np.int64(i) << 30 | cell

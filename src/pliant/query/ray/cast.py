@@ -270,12 +270,6 @@ def trace_rays(target, rays_and_count, kind, stackless=False):
         return _BodyJob(rays, kind, ray_targets(bodies, numbers, masks, stackless)).run()
 
 
-def hits_along(body, points, direction, t_min):
-    """All hits (HIT_DTYPE) of rays from points (n, 3) along one direction (3,), in any order; for those who read the body."""
-    rays, _ = rays_of(points, direction, t_min, np.inf, None)
-    return _BodyJob(rays, ALL_HITS, ray_targets([body], [0], [ANY_MASK], False)).run()[1]
-
-
 def no_hits(n):
     """What n rays hit where nothing is."""
     return RayHits(np.full(n, np.inf), np.full(n, -1, np.int32), np.full(n, -1, np.int64), np.zeros(2 * n)), np.zeros(0, HIT_DTYPE), Stats()
