@@ -105,6 +105,7 @@ Clip = Annotated[str | None, Option(help="Name or number of the clip, if a file 
 Baseline = Annotated[str | None, query_option(
     metavar="rest|'frame N'|PATH", show_default="none",
     help="Pairs that are known: those of the rest pose, of a frame, of an earlier check or of a baseline file.")]
+Depths = Annotated[bool, query_option("--depth/--no-depth", help="Find how deep collisions are.")]
 MinDepth = Annotated[float, query_option(metavar="DEPTH", help="Set aside contacts that are shallower.")]
 FailOn = Annotated[str, output_option(metavar="any|new|near|depth>X", help="Findings that give exit code 1.")]
 Up = Annotated[UpAxis, output_option(help="Axis that points up in the report, where the file does not say it.")]
@@ -133,6 +134,7 @@ def check(
     rate: Rate = None,
     clip: Clip = None,
     baseline: Baseline = None,
+    depth: Depths = True,
     min_depth: MinDepth = 0.0,
     fail_on: FailOn = "any",
     up: Up = UpAxis.y,
@@ -155,7 +157,7 @@ def check(
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, adjacent=adjacent.value, engine=engine.value,
                                device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
-                               baseline=baseline, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
+                               baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
         animation = read_files(files, rate, clip)
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
