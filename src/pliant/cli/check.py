@@ -265,7 +265,7 @@ def progress_callbacks(progress: Progress) -> dict[str, Callable[[Any], None]]:
         progress.update(task, description="Colliding", total=now.total, completed=now.done, detail=status)
 
     def on_file(what: str) -> None:
-        progress.update(task, description=f"Writing the {what}", detail="")
+        progress.update(task, description="Measuring depths" if what == "depths" else f"Writing the {what}", detail="")
 
     return {"progress": on_frame, "writing": on_file}
 
