@@ -1,6 +1,6 @@
 """`pliant check` as a whole: its overhead over reading and queries, memory growth, the cost of a kill, the speed of its report.
 
-    python -m benchmarks.checking [speed] [memory] [kills] [page] [folder] [--faces 50000] [--frames 100] [--kills 100] [--out checking.json]
+    python -m benchmarks.checking [speed] [memory] [kills] [page] [folder] [--faces 50000] [--frames 100] [--kills 100] [--out FILE]
 
 speed    a folding cloth, in an NPZ file of all frames; seconds of the whole command, from the shell and back, compared with those of
          reading and of queries. The limit: 3 s + 1.5 × (reading + queries), summed over all jobs
@@ -185,8 +185,8 @@ def folder(folder, faces, frames):
         told = json.loads((out / "summary.json").read_text())
         sizes = {each.name: each.stat().st_size for each in sorted(out.iterdir())}
         static = told["by_state"]["static"] / max(1, told["pairs"])
-        rows.append({"jobs": jobs, "command": seconds, **told["seconds"], "pairs": told["pairs"], "static": round(static, 3), "bytes": sizes,
-                     "folder_bytes": sum(sizes.values()), "row_bytes": 20 * told["pairs"]})
+        rows.append({"jobs": jobs, "command": seconds, **told["seconds"], "pairs": told["pairs"], "static": round(static, 3),
+                     "bytes": sizes, "folder_bytes": sum(sizes.values()), "row_bytes": 20 * told["pairs"]})
     return rows
 
 

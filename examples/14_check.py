@@ -25,9 +25,11 @@ assert done.returncode == 1, done.stderr                    # 0: no collision; 1
 
 summary = json.loads((folder / "result" / "summary.json").read_text())
 with np.load(folder / "result" / "pairs.npz") as result:
-    frames, pairs = result["frame"], result["faces"]        # a row for each pair of triangles
-n_pairs = np.bincount(frames, minlength=cloth.frames)
+    first, last = result["first"], result["last"]           # a row for each pair of triangles and interval of frames
+n_pairs = np.array([np.count_nonzero((first <= frame) & (frame <= last)) for frame in range(cloth.frames)])
 worst = int(n_pairs.argmax())
-print(f"{len(pairs):,} pairs in {np.count_nonzero(n_pairs)} of {cloth.frames} frames, most of them, {n_pairs[worst]}, in frame {worst}")
-assert summary["pairs"] == len(pairs) and n_pairs[0] == 0 and n_pairs[worst] > 200
+print(f"{n_pairs.sum():,} pairs in {np.count_nonzero(n_pairs)} of {cloth.frames} frames, most of them, {n_pairs[worst]}, in frame {worst}")
+for event in summary["events"]:                             # runs of frames, the deepest first
+    print(f"{event['names'][0]}, frames {event['first']} to {event['last']}, {event['depth_kind']} {event['depth']:.2g} deep")
+assert summary["pairs"] == n_pairs.sum() and n_pairs[0] == 0 and n_pairs[worst] > 200
 assert (folder / "result" / "report.html").stat().st_size > 100_000

@@ -228,7 +228,7 @@ def test_commands_and_readers_use_it(installed, tmp_path):
     """, start="    ")
     import numpy as np
     found = np.load(tmp_path / "out" / "pairs.npz")
-    assert len(found["frame"]) and set(found["frame"].tolist()) == {0}
+    assert len(found["first"]) and set(found["first"].tolist()) == set(found["last"].tolist()) == {0}
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------------------

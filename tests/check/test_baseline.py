@@ -202,6 +202,13 @@ def test_a_minimum_depth(tmp_path):
     assert not fails({**none, "by_state": none["by_state"] | {"static": 0}}, "any")
 
 
+def test_without_depths(tmp_path, first):
+    """Everything else is the same."""
+    summary = run(tmp_path, depth=False).summary
+    assert {event["depth_kind"] for event in summary["events"]} == {"none"} and summary["deepest"]["depth"] == 0
+    assert summary["verdict"] == "collisions" and (tmp_path / "pairs.npz").read_bytes() == (first / "pairs.npz").read_bytes()
+
+
 @pytest.mark.parametrize("form", ["npz", "parquet", "csv"])
 def test_results_do_not_depend_on_jobs(tmp_path, form):
     """All files, to the byte; of the summary all but the times."""

@@ -121,7 +121,10 @@ def test_unknown_names_are_refused(options, says):
 @pytest.mark.parametrize(("options", "says"), [
     ({"engine": "gpu"}, "engine: .*'gpu'"), ({"policy": "eager"}, "policy: .*'eager'"), ({"adjacent": "some"}, "adjacent: .*'some'"),
     ({"within": -1.0}, "within: .*-1"), ({"within": float("nan")}, "within: .*nan"), ({"within": 1.0, "engine": "image"}, "within: .*tree"),
-    ({"device": "cuda"}, "device: .*image"), ({"weld": -2.0}, "weld: "), ({"between": False, "with_self": False}, "pairs: nothing to test"),
+    ({"device": "cuda"}, "device: .*image"), ({"weld": -2.0}, "weld: "),
+    ({"depth": False, "min_depth": 1.0}, "min-depth: needs depths"), ({"depth": False, "fail_on": "depth>1"}, "fail-on: needs depths"),
+    ({"min_depth": -1.0}, "min-depth: .*-1"), ({"up": "x"}, "up: .*'x'"),
+    ({"between": False, "with_self": False}, "pairs: nothing to test"),
 ])
 def test_questions_are_examined(options, says):
     with pytest.raises(ValueError, match=says):

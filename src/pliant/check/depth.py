@@ -147,7 +147,6 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     mine = piece[corners]  # (k, 3), −1: not reached
     measured = np.zeros(pieces, bool)
     measured[mine[mine >= 0]] = True
-    surfaces = surfaces_of(pieces, mine)
     if not other.closed:
         measured &= ~unfinished
     points = reached[measured[piece[reached]]]
@@ -155,7 +154,7 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     if len(points):
         np.maximum.at(depths, piece[points], pliant.closest(other.body, vertices[points]).distance)
     if not other.closed:
-        depths[rest_of(surfaces, unfinished, depths)] = 0.0
+        depths[rest_of(surfaces_of(pieces, mine), unfinished, depths)] = 0.0
     return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
 
 

@@ -73,6 +73,7 @@ class CheckOptions:
     weld : merge vertices at the same position, or within this distance
     up : the axis that points up in the report, "y" or "z", where the file does not say it
     baseline : which pairs are known: "rest", "frame N", or the path of an earlier check or of a baseline; None: none
+    depth : find how deep collisions are
     min_depth : contacts shallower than this are set aside: they do not count as collisions
     fail_on : which findings make the check fail: "any", "new", "near" or "depth>X"; the results do not depend on it
     """
@@ -93,6 +94,7 @@ class CheckOptions:
     weld: float | bool = True
     up: str = "y"
     baseline: str | None = None
+    depth: bool = True
     min_depth: float = 0.0
     fail_on: str = "any"
 
@@ -106,6 +108,8 @@ class CheckOptions:
         validate.choice("up", self.up, UP_AXES)
         parse_baseline(self.baseline)
         validate.number("min-depth", self.min_depth, 0.0)
+        if not self.depth and (self.min_depth or parse_fail_rule(self.fail_on)[0] == "depth"):
+            raise ArgumentError(f"{'min-depth' if self.min_depth else 'fail-on'}: needs depths, which depth=False leaves out")
         parse_fail_rule(self.fail_on)
         validate.flag("enclosed", self.enclosed)
         if self.within is not None:

@@ -218,6 +218,7 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
         rows = journal.pairs(frame)
         states = classifier.states(rows)
         wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
+        wanted &= workers[0].options.depth
         touching = np.flatnonzero(states != NEAR)
         depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
         with lock:

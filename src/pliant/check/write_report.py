@@ -123,10 +123,13 @@ def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -
         shapes, rows = journal.shapes(frame), journal.pairs(frame)
         states = classifier.states(rows)
         meshes = [(relative_vertices(shapes, place, meta.origin), shapes.get(f"f{place}", faces)) for place, faces in enumerate(meta.faces)]
-        touching = {tuple(two) for two in np.unique(rows["bodies"][states != NEAR], axis=0).tolist()}
-        bodies = [tuple(two) for two in rows["contacts"][:, :2].tolist()]
-        is_miss = np.repeat([two not in touching for two in bodies], rows["contacts"][:, 2]).astype(bool)
-        masks = states == NEW, (states == NEAR) & is_miss, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
+        near = states == NEAR
+        if near.any():  # pairs of bodies that also touch are no near misses
+            counts = rows["contacts"][:, 2]
+            ends = np.cumsum(counts)
+            near_counts = np.diff(np.concatenate([[0], np.cumsum(near)])[np.concatenate([[0], ends])])
+            near &= np.repeat(near_counts == counts, counts)
+        masks = states == NEW, near, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
         yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
                                         for mask in masks))  # fmt: skip
 

@@ -119,6 +119,7 @@ Start = Annotated[int | None, file_option(metavar="N", help="Number of the first
 Baseline = Annotated[str | None, query_option(
     metavar="rest|'frame N'|PATH", show_default="none",
     help="Pairs that are known: those of the rest pose, of a frame, of an earlier check or of a baseline file.")]
+Depths = Annotated[bool, query_option("--depth/--no-depth", help="Find how deep collisions are.")]
 MinDepth = Annotated[float, query_option(metavar="DEPTH", help="Set aside contacts that are shallower.")]
 FailOn = Annotated[str, output_option(metavar="any|new|near|depth>X", help="Findings that give exit code 1.")]
 Up = Annotated[UpAxis, output_option(help="Axis that points up in the report, where the file does not say it.")]
@@ -150,6 +151,7 @@ def check(
     numbered: AsKind = None,
     start: Start = None,
     baseline: Baseline = None,
+    depth: Depths = True,
     min_depth: MinDepth = 0.0,
     fail_on: FailOn = "any",
     up: Up = UpAxis.y,
@@ -172,7 +174,7 @@ def check(
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, enclosed=enclosed, adjacent=adjacent.value,
                                engine=engine.value, device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
-                               baseline=baseline, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
+                               baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
         animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
@@ -317,7 +319,7 @@ def progress_callbacks(progress: Progress) -> dict[str, Callable[..., None]]:
         progress.update(task, description="Colliding", total=now.total, completed=now.done, detail=status)
 
     def on_file(what: str) -> None:
-        progress.update(task, description=f"Writing the {what}", detail="")
+        progress.update(task, description="Measuring depths" if what == "depths" else f"Writing the {what}", detail="")
 
     def on_weld(frame: int, frames: int) -> None:
         progress.update(task, description="Comparing vertices", total=frames, completed=frame)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gltfs
-from pliant.io.animation import Settings
+from pliant.io.animation import FrameActor, Settings
 from pliant.io.gltf.gltf import read_gltf
 
 KINDS = ("glb", "embedded", "beside")
@@ -348,3 +348,29 @@ def test_frames_before_the_first_are_refused(tmp_path):
     for actor in read_gltf(scene.write(tmp_path / "a.glb")).actors:
         with pytest.raises(ValueError, match="frame: expected 0 or more, got -1"):
             actor.at(-1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rest_pose(tmp_path, seed):
+    """Where everything is without the clip: as in the same file without one."""
+    scenes = [gltfs.Scene(700 + seed, nodes=5, animated=False) for _ in range(2)]
+    for scene, animated in zip(scenes, (True, False), strict=True):
+        scene.mesh(1, skinned=True).mesh(2).mesh(4, targets=2, varies=False)
+        for node in range(5 if animated else 0):
+            if "matrix" not in scene.nodes[node]:
+                scene.animate(node, "translation", "LINEAR", keys=4)
+                scene.animate(node, "rotation", "LINEAR", keys=3)
+    moving, still = (read_gltf(scene.write(tmp_path / f"{name}.glb")) for name, scene in zip(("moving", "still"), scenes, strict=True))
+    differ = 0
+    for one, other in zip(moving.actors, still.actors, strict=True):
+        expected = other.at(0).vertices
+        assert one.has_rest and np.allclose(one.rest().vertices, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+        differ += not np.allclose(one.at(0).vertices, expected)
+    assert differ
+
+
+def test_an_actor_without_a_rest_pose():
+    vertices, faces = np.eye(3), np.array([[0, 1, 2]])
+    with pytest.raises(ValueError, match="rest: free has no rest pose"):
+        FrameActor("free", 2, lambda frame: (vertices, faces)).rest()
+    assert FrameActor("static", 1, lambda frame: (vertices, faces)).rest().vertices.tolist() == vertices.tolist()

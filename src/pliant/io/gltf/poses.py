@@ -101,7 +101,7 @@ class Poses:
         return 0.0 if self._clip is None else min(self._clip.start + frame / self.rate, self._clip.end)
 
     def world(self, frame: int) -> Floats:
-        """(n, 4, 4), read-only: the matrix of every node in the world; for REST as the nodes are without the clip."""
+        """(n, 4, 4), read-only: the matrix of every node in the world; for REST without the tracks of the clip."""
         if not self._tracks or frame == REST:
             return self._rest
         cached: tuple[int, Floats] | None = getattr(self._thread_local, "last", None)
