@@ -389,7 +389,8 @@ def test_the_file_of_pairs_is_as_documented(scene, tmp_path):
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
     with np.load(tmp_path / "pairs.npz", allow_pickle=False) as file:
         about = json.loads(file["meta"].tobytes())
-        assert about == {"format": "pliant pairs 2", "states": ["new", "static", "known"], "within": 0.01, "baseline": None}
+        assert about == {"format": "pliant pairs 2", "states": ["new", "static", "known"], "within": 0.01, "baseline": None,
+                         "enclosed": [[0, 2], [1, 2]]}
         assert json.loads(file["names"].tobytes()) == list(scene.names)
         assert file["face_counts"].tolist() == [len(faces) for faces in scene.faces] and file["frames"].tolist() == [2, 3]
         assert {name: file[name].dtype.str for name in columns} == columns

@@ -1,6 +1,8 @@
 """Bodies inside others that they do not touch: who encloses whom, in a frame and in a check."""
 
+import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -8,10 +10,11 @@ import pytest
 import meshes
 import pliant as pl
 from pliant import shapes
+from pliant.check.baseline import accept
 from pliant.check.enclosed import EnclosedFinder, part_vertices
 from pliant.check.plan import CheckOptions
 from pliant.check.run import Output, check_animation
-from pliant.errors import ArgumentTypeError
+from pliant.errors import ArgumentTypeError, FileError
 from pliant.io.animation import Animation, FrameActor
 
 
@@ -93,25 +96,73 @@ def moving():
     return Animation("balls", actors, 4)
 
 
+def enclosures(summary):
+    """(names of bodies, state, first and last frame) of events without faces that intersect."""
+    return [(tuple(row["names"]), row["state"], row["first"], row["last"]) for row in summary["events"] if row["kind"] == "enclosed"]
+
+
+def run(folder, *, animation=None, jobs=1, **options):
+    return check_animation(animation or moving(), CheckOptions(**options), Output(folder, report=False, plots=False), jobs=jobs)
+
+
 @pytest.mark.parametrize("options", [{}, {"within": 0.01}, {"engine": "image"}, {"with_self": False}], ids=str)
 def test_a_check(tmp_path, options):
-    result = check_animation(moving(), CheckOptions(**options), Output(tmp_path, report=False, plots=False))
-    assert result.summary["enclosed"] == 2
-    assert result.summary["enclosed_bodies"] == [{"frame": k, "outer": 0, "inner": 1} for k in (0, 1)]
-    assert json.loads((tmp_path / "summary.json").read_text())["enclosed"] == 2
-    assert {row["frame"] for row in result.summary["worst_contacts"]} == {2}
+    summary = run(tmp_path, **options).summary
+    assert enclosures(summary) == [(("small", "large"), "enclosed", 0, 1)]
+    assert summary["by_state"]["enclosed"] == 2 and summary["event_counts"]["enclosed"] == 1
+    assert summary["verdict"] == "collisions" and summary["frames_with_collisions"] == 3
+    assert {row["frame"] for row in summary["worst_contacts"] if row["pairs"]} == {2}
 
 
 @pytest.mark.parametrize("options", [{"enclosed": False}, {"ignore": ["large:small"]}, {"between": False}, {"frames": "2:"}], ids=str)
 def test_what_is_not_asked(tmp_path, options):
-    result = check_animation(moving(), CheckOptions(**options), Output(tmp_path, report=False, plots=False))
-    assert result.summary["enclosed"] == 0 and result.summary["enclosed_bodies"] == []
+    summary = run(tmp_path, **options).summary
+    assert enclosures(summary) == [] and summary["by_state"]["enclosed"] == 0
 
 
 def test_jobs_find_the_same(tmp_path):
-    one, other = (check_animation(moving(), CheckOptions(), Output(tmp_path / str(jobs), report=False, plots=False), jobs=jobs).summary
-                  for jobs in (1, 3))
-    assert one["enclosed_bodies"] == other["enclosed_bodies"] != []
+    one, other = (run(tmp_path / str(jobs), jobs=jobs).summary["events"] for jobs in (1, 3))
+    assert one == other != []
+
+
+def test_bodies_that_stay_inside_are_static(tmp_path):
+    """As eyes in a head: in every frame of two or more they are no collision, in a single one they are."""
+    inner = Animation("eye", [FrameActor("head", 3, lambda k: ball(1)), FrameActor("eye", 3, lambda k: ball(0.2, (0.1 * k, 0, 0)))], 3)
+    for frames, state, verdict in ((":", "static", "known"), ("1", "enclosed", "collisions")):
+        summary = run(tmp_path / state, animation=inner, frames=frames).summary
+        assert [each[:2] for each in enclosures(summary)] == [(("eye", "head"), state)]
+        assert (summary["verdict"], summary["by_state"]["static"], summary["by_state"]["enclosed"]) == (verdict, 0, int(frames == "1"))
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "accepted"])
+def test_known_bodies_inside_others(tmp_path, form):
+    """From a frame, from the files of an earlier check, from a baseline file of these; then the next check says so."""
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="pliant[parquet] is not installed")
+    output = Output(tmp_path / "first", form="parquet" if form == "parquet" else "npz", report=False, plots=False)
+    check_animation(moving(), CheckOptions(), output)
+    path = accept(tmp_path / "first")[0] if form == "accepted" else tmp_path / "first"
+    for baseline in (str(path), "frame 1"):
+        summary = run(tmp_path / "again", baseline=baseline).summary
+        assert enclosures(summary) == [(("small", "large"), "known", 0, 1)]
+        assert summary["verdict"] == ("known" if baseline == str(path) else "collisions")   # frame 2 has pairs of faces
+
+
+@pytest.mark.parametrize("rows", ['"all"', "[[0]]", "[[0, 3]]", "[[-1, 0]]", "[[0, 1.5]]", "[[true, 0]]", '{"0": 1}'])
+def test_hostile_lists(tmp_path, rows):
+    run(tmp_path)
+    content = (tmp_path / "pairs.npz").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(tmp_path / "bad.npz", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "meta.npy":
+                meta = json.loads(np.load(io.BytesIO(data)).tobytes()) | {"enclosed": json.loads(rows)}
+                buffer = io.BytesIO()
+                np.save(buffer, np.frombuffer(json.dumps(meta).encode(), np.uint8))
+                data = buffer.getvalue()
+            new.writestr(name, data)
+    with pytest.raises(FileError, match=r"bad\.npz: enclosed bodies cannot be read"):
+        run(tmp_path / "again", baseline=str(tmp_path / "bad.npz"))
 
 
 def test_wrong_option():

@@ -4,7 +4,7 @@ A file names bodies. A body of a file is the body of the animation with its name
 first is the first. Pairs of bodies that the animation does not have, or whose numbers of faces have changed, are not known: a note says so.
 
 A baseline file has the format "pliant baseline 1": an NPZ with `meta`, `names`, `face_counts`, and the sorted pairs `bodies` (m, 2) and
-`faces` (m, 2).
+`faces` (m, 2). As in files of pairs, `meta` lists outer and inner bodies that do not intersect, `enclosed`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ class KnownPairs(NamedTuple):
     names : of the bodies
     face_counts : (n,) how many faces each has
     bodies, faces : (m, 2) the pairs
+    enclosed : outer and inner bodies
     """
 
     names: list[str]
     face_counts: NDArray[np.int64]
     bodies: NDArray[np.int32]
     faces: NDArray[np.int32]
+    enclosed: list[tuple[int, int]]
 
 
 class Baseline(NamedTuple):
@@ -52,11 +54,13 @@ class Baseline(NamedTuple):
     label : what they are from, for people; None: there is no baseline
     keys : ascending
     notes : sentences about pairs that could not be used
+    enclosed : outer and inner bodies
     """
 
     label: str | None
     keys: Keys
     notes: tuple[str, ...] = ()
+    enclosed: frozenset[tuple[int, int]] = frozenset()
 
 
 NO_BASELINE = Baseline(None, np.zeros(0, np.int64))
@@ -77,12 +81,13 @@ def find_baseline(animation: Animation, options: CheckOptions, pair_filter: Pair
         more = f" and {len(moving) - 3:,} more" if len(moving) > 3 else ""
         raise ArgumentError(f"baseline: no rest pose is known of {', '.join(moving[:3])}{more}; use --baseline 'frame N'")
     worker = FrameWorker(animation, options, pair_filter)
-    bodies, faces = worker.pairs_at(frame)
+    bodies, faces, enclosed = worker.pairs_at(frame)
     usable = np.array([np.array_equal(body.faces, first) for body, first in zip(worker.bodies, meta.faces, strict=True)], bool)
     rows = usable[bodies].all(axis=1)
     label = "the rest pose" if frame is None else f"frame {frame}"
     notes = () if rows.all() else (f"Pairs of {label} are unknown where faces have changed since.",)
-    return Baseline(label, np.unique(pair_keys(meta.offsets, bodies[rows], faces[rows])), notes)
+    return Baseline(label, np.unique(pair_keys(meta.offsets, bodies[rows], faces[rows])), notes,
+                    frozenset((outer, inner) for outer, inner in enclosed.tolist()))
 
 
 def match_pairs(label: str, known: KnownPairs, meta: ReportMeta, pair_filter: PairFilter) -> Baseline:
@@ -111,7 +116,8 @@ def match_pairs(label: str, known: KnownPairs, meta: ReportMeta, pair_filter: Pa
     tested = np.where(own, pair_filter.allowed_self[kinds[:, 0]], pair_filter.allowed_pairs[kinds[:, 0], kinds[:, 1]])
     notes = [f"The baseline's pairs of {_some(names)} are unknown: {why}." for names, why in
              ((changed, "numbers of faces have changed"), (missing, "there is no such body")) if names]  # fmt: skip
-    return Baseline(label, np.unique(pair_keys(meta.offsets, bodies[tested], faces[tested])), tuple(notes))
+    enclosed = frozenset((int(target[outer]), int(target[inner])) for outer, inner in known.enclosed)
+    return Baseline(label, np.unique(pair_keys(meta.offsets, bodies[tested], faces[tested])), tuple(notes), enclosed)
 
 
 def _some(names: list[str]) -> str:
@@ -142,7 +148,7 @@ def read_known(path: Path) -> KnownPairs:
     if right == FORMAT:
         pairs.append((arrays["static_bodies"], arrays["static_faces"]))
     bodies, faces = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
-    return _checked(path, KnownPairs(names, arrays["face_counts"], bodies, faces))
+    return _checked(path, KnownPairs(names, arrays["face_counts"], bodies, faces, _enclosed(path, meta, len(names))))
 
 
 def _names(path: Path, content: bytes) -> list[str]:
@@ -153,6 +159,15 @@ def _names(path: Path, content: bytes) -> list[str]:
     if not isinstance(names, list) or len(names) > MAX_BODIES or not all(isinstance(name, str) for name in names):
         raise FileError(f"{path}: names of bodies cannot be read")
     return names
+
+
+def _enclosed(path: Path, meta: dict[str, Any], count: int) -> list[tuple[int, int]]:
+    """The outer and inner bodies in the head of a file with so many bodies."""
+    rows = meta.get("enclosed", [])
+    if not isinstance(rows, list) or len(rows) > MAX_BODIES or not all(
+            isinstance(row, list) and len(row) == 2 and all(type(body) is int and 0 <= body < count for body in row) for row in rows):
+        raise FileError(f"{path}: enclosed bodies cannot be read: expected a list of two indices below {count:,} each")
+    return [(outer, inner) for outer, inner in rows]
 
 
 def _read_parquet(path: Path) -> KnownPairs:
@@ -170,12 +185,12 @@ def _read_parquet(path: Path) -> KnownPairs:
         raise
     except Exception as error:  # hostile files make the library raise almost anything
         raise FileError(f"{path}: not a readable file of pairs: {type(error).__name__} {error}") from None
-    return KnownPairs(names, counts, bodies, faces)
+    return KnownPairs(names, counts, bodies, faces, _enclosed(path, header, len(names)))
 
 
 def _checked(path: Path, known: KnownPairs) -> KnownPairs:
     """The pairs of a file; an error where a row names a body or a face that the file does not have."""
-    names, counts, bodies, faces = known
+    names, counts, bodies, faces, enclosed = known
     if len(counts) != len(names) or counts.ndim != 1 or (counts < 0).any():
         raise FileError(f"{path}: has {len(names):,} names and {len(counts):,} numbers of faces")
     if bodies.shape != faces.shape or bodies.shape[1:] != (2,):
@@ -186,7 +201,7 @@ def _checked(path: Path, known: KnownPairs) -> KnownPairs:
         raise FileError(f"{path}: row {row} names bodies {bodies[row].tolist()} and faces {faces[row].tolist()}, which it does not have")
     bad = (faces >= counts[bodies]).any(axis=1)
     keep = ~bad  # faces of a frame in which a body has more of them than in the first
-    return KnownPairs(names, counts, bodies[keep].astype(np.int32), faces[keep].astype(np.int32))
+    return KnownPairs(names, counts, bodies[keep].astype(np.int32), faces[keep].astype(np.int32), enclosed)
 
 
 def write_baseline(path: Path, known: KnownPairs) -> Path:
@@ -196,7 +211,7 @@ def write_baseline(path: Path, known: KnownPairs) -> Path:
     arrays: dict[str, Any] = {"names": names, "face_counts": np.asarray(known.face_counts, np.int64),
                               "bodies": rows[:, :2], "faces": rows[:, 2:]}  # fmt: skip
     with atomic_file(path) as file:
-        archive.write(file, {"format": BASELINE_FORMAT}, arrays)
+        archive.write(file, {"format": BASELINE_FORMAT, "enclosed": sorted(known.enclosed)}, arrays)
     return path
 
 

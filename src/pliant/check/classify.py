@@ -5,12 +5,12 @@
     known      is in the baseline
     shallow    intersects less deep than `min_depth`
     near       does not intersect, but is within the tolerance
-    enclosed   no pair of faces at all: one body is inside the other (rows `enclosed` of the journal)
+    enclosed   no pair of faces at all: one body is inside another (rows `enclosed` of the journal); it may be static or known as well
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +28,9 @@ COLLISIONS = (NEW, ENCLOSED)  # states that count
 class Group(NamedTuple):
     """The pairs of two bodies in a frame that are in one state.
 
-    first, second : body indices, the lower one first
+    first, second : body indices, the lower one first; of bodies that do not intersect, the inner one first
     state : a number, see STATES
-    pairs : how many pairs of faces
+    pairs : how many pairs of faces; 0: the first body is inside the second
     depth, kind : the largest depth, and how it was found, see `depth.py`
     distance : the smallest distance, of near pairs; else 0
     """
@@ -50,10 +50,13 @@ class Classifier:
     offsets : see `pair_keys`
     static, known : ascending keys
     has_baseline : static pairs that are not known are new
+    enclosures : (outer, inner) bodies that are static or known, and which of these
     """
 
-    def __init__(self, offsets: Keys, static: Keys, known: Keys, has_baseline: bool) -> None:
+    def __init__(self, offsets: Keys, static: Keys, known: Keys, has_baseline: bool,
+                 enclosures: Mapping[tuple[int, int], int] | None = None) -> None:
         self.offsets, self.static, self.known = offsets, np.zeros(0, np.int64) if has_baseline else static, known
+        self.enclosures = enclosures or {}
 
     def states(self, rows: ArrayDict) -> NDArray[np.uint8]:
         """(m,): the state of each pair of a frame; as stored with its depths, or as far as it is known before these."""
@@ -87,10 +90,8 @@ class Classifier:
             columns = (*bodies[first].T.tolist(), (keys % len(STATES)).tolist(), counts.tolist(),
                        all_depths[deepest].tolist(), all_kinds[deepest].tolist(), distances.tolist())  # fmt: skip
             yield from map(Group, *columns)
-        if "enclosed" in rows:
-            depths = rows["enclosed_depth"].tolist() if "enclosed_depth" in rows else [0.0] * len(rows["enclosed"])
-            for (one, other), depth in zip(rows["enclosed"].tolist(), depths, strict=True):
-                yield Group(one, other, ENCLOSED, 0, depth, NO_DEPTH, 0.0)
+        for outer, inner in rows["enclosed"].tolist():
+            yield Group(inner, outer, self.enclosures.get((outer, inner), ENCLOSED), 0, 0.0, NO_DEPTH, 0.0)
 
 
 def pair_depths(rows: ArrayDict) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:

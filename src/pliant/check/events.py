@@ -20,7 +20,7 @@ RANK = {NEW: 0, ENCLOSED: 0, NEAR: 1, STATIC: 2, KNOWN: 3, SHALLOW: 4}  # what c
 class Event(NamedTuple):
     """A run of frames.
 
-    first, second : body indices, the lower one first
+    first, second : body indices, the lower one first; of enclosed bodies the inner one
     state : a number, see `classify.STATES`
     begin, end : the first and the last frame
     frames : how many checked frames that are
@@ -28,7 +28,7 @@ class Event(NamedTuple):
     depth, kind : there, see `depth.py`
     distance : the smallest distance of near pairs; else 0
     worst_pairs : pairs of faces in that frame
-    pairs : in all frames
+    pairs : in all frames; 0: the first body is inside the second
     """
 
     first: int
@@ -70,13 +70,13 @@ class EventTracker:
     def __init__(self) -> None:
         self.worst: list[Event] = []
         self.counts = Counter[int]()
-        self._open: dict[tuple[int, int, int], Event] = {}
+        self._open: dict[tuple[int, int, int, bool], Event] = {}
 
     def add(self, frame: int, groups: Iterable[Group]) -> None:
         """The groups of the next frame."""
         still = {}
         for group in groups:
-            key = group.first, group.second, group.state
+            key = group.first, group.second, group.state, group.pairs == 0
             event = self._open.pop(key, None)
             still[key] = begin_event(frame, group) if event is None else extend_event(event, frame, group)
         self._close(self._open.values())
@@ -98,7 +98,7 @@ class EventTracker:
 
 def kind_of(event: Event) -> str:
     """What an event is: touching, near or enclosed."""
-    return {NEAR: "near", ENCLOSED: "enclosed"}.get(event.state, "touching")
+    return "enclosed" if event.pairs == 0 else "near" if event.state == NEAR else "touching"
 
 
 def event_row(event: Event, names: list[str]) -> dict[str, Any]:

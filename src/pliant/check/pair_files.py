@@ -47,7 +47,7 @@ class PairSource(NamedTuple):
     meta: ReportMeta
     intervals: Intervals
     known: Keys  # ascending
-    header: dict[str, Any]  # `within`, `baseline`
+    header: dict[str, Any]  # `within`, `baseline`, `enclosed`
 
     @property
     def has_baseline(self) -> bool:

@@ -15,7 +15,19 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.check.baseline import Baseline
-from pliant.check.classify import COLLISIONS, NEAR, NEW, SHALLOW, STATES, Classifier, Group, touching_keys
+from pliant.check.classify import (
+    COLLISIONS,
+    ENCLOSED,
+    KNOWN,
+    NEAR,
+    NEW,
+    SHALLOW,
+    STATES,
+    STATIC,
+    Classifier,
+    Group,
+    touching_keys,
+)
 from pliant.check.depth import DEPTH_KINDS, PairDepths
 from pliant.check.events import EventTracker, event_row, rounded
 from pliant.check.journal import ArrayDict, Journal
@@ -42,6 +54,16 @@ def journal_rows(result: FrameResult, contacts: list[Contact]) -> ArrayDict:
     if result.distances is not None:
         arrays["distance"] = result.distances
     return arrays
+
+
+def find_enclosures(journal: Journal, frames: list[int], baseline: Baseline) -> tuple[list[tuple[int, int]], dict[tuple[int, int], int]]:
+    """The (outer, inner) bodies of all frames, sorted; and the state of those that are known, or enclosed in every frame of two or more."""
+    counts = Counter[tuple[int, int]]()
+    for frame in frames:
+        counts.update((outer, inner) for outer, inner in journal.pairs(frame)["enclosed"].tolist())
+    always = len(frames) if len(frames) > 1 and baseline.label is None else 0
+    states = {two: KNOWN if two in baseline.enclosed else STATIC for two in counts if two in baseline.enclosed or counts[two] == always}
+    return sorted(counts), states
 
 
 def find_intervals(journal: Journal, frames: list[int], meta: ReportMeta, baseline: Baseline) -> Intervals:
@@ -121,7 +143,9 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
         load, sums = Counter[int](), dict[tuple[int, int], list[float]]()
         for group in groups:
             two, counts = (group.first, group.second), group.state in COLLISIONS
-            states[k, group.state] += group.pairs or 1
+            states[k, group.state] += group.pairs or group.state == ENCLOSED
+            if not group.pairs:
+                continue  # one body inside another: no place, no depth
             (self_pairs if group.first == group.second else between)[k] += group.pairs
             total = sums.setdefault(two, [0, 0, 0.0])
             total[0] += group.pairs
@@ -152,7 +176,8 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
     by_state = dict(zip(STATES, sums.states.sum(axis=0).tolist(), strict=True))
     event_counts = {state: sums.events.counts[k] for k, state in enumerate(STATES)}
     counting = sums.states[:, list(COLLISIONS)].sum(axis=1)
-    order = np.lexsort((np.array(frames), -counting))[:MAX_WORST].tolist()
+    new = sums.states[:, NEW]
+    order = np.lexsort((np.array(frames), -new))[:MAX_WORST].tolist()
     found: dict[str, Any] = {
         "format": "pliant check 3", "pliant": pliant.__version__, "name": animation.name,
         "files": [file.name for file in animation.files[:1000]], "notes": [*animation.notes, *baseline.notes],
@@ -171,10 +196,10 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
                                      "depth_kind": DEPTH_KINDS[sums.deepest[1].kind]},
         "frames": frames, "frame_labels": frame_labels(meta, frames),
         "between": sums.between.tolist(), "with_self": sums.self_pairs.tolist(),
-        "touching_pairs": (total - sums.states[:, NEAR]).tolist(), "new_pairs": sums.states[:, 0].tolist(),
+        "touching_pairs": (total - sums.states[:, NEAR]).tolist(), "new_pairs": new.tolist(),
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict(), "depth": rounded(pair.depth)}
                       for two, pair in sorted(sums.bodies.items(), key=worst_first)],
-        "worst_frames": [{"frame": frames[k], "pairs": int(counting[k])} for k in order if counting[k]],
+        "worst_frames": [{"frame": frames[k], "pairs": int(new[k])} for k in order if new[k]],
         "worst_contacts": [{**each._asdict(), "depth": rounded(each.depth)} for each in sums.worst[:MAX_WORST]],
         "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},
     }  # fmt: skip

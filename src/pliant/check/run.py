@@ -119,6 +119,7 @@ class CheckFindings(NamedTuple):
     baseline: Baseline
     intervals: Intervals
     classifier: Classifier
+    enclosed: list[tuple[int, int]]  # outer and inner bodies of any frame
 
 
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
@@ -179,10 +180,11 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         animation = animation._replace(notes=(*animation.notes, *notes))
         with closing(intervals):
             announce = writing or (lambda what: None)
-            classifier = Classifier(meta.offsets, intervals.static, baseline.keys, baseline.label is not None)
+            enclosed, enclosures = results.find_enclosures(journal, frames, baseline)
+            classifier = Classifier(meta.offsets, intervals.static, baseline.keys, baseline.label is not None, enclosures)
             announce("depths")
             measure_frames(workers, frames, journal, classifier)
-            found = CheckFindings(journal, frames, meta, baseline, intervals, classifier)
+            found = CheckFindings(journal, frames, meta, baseline, intervals, classifier, enclosed)
             result = write_outputs(animation, options, output, found, plan, announce, started)
     path.unlink()
     return result
@@ -232,9 +234,10 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
 def write_outputs(animation: Animation, options: CheckOptions, output: Output, found: CheckFindings, plan: dict[str, Any],
                   announce: Callable[[str], None], started: float) -> CheckResult:  # fmt: skip
     """Write all result files, and delete those of an earlier check that this one does not write."""
-    folder, (journal, frames, meta, baseline, intervals, classifier) = output.folder, found
+    folder, (journal, frames, meta, baseline, intervals, classifier, enclosed) = output.folder, found
     announce("pairs")
-    source = PairSource(journal, frames, meta, intervals, baseline.keys, {"within": options.within, "baseline": baseline.label})
+    header = {"within": options.within, "baseline": baseline.label, "enclosed": enclosed}
+    source = PairSource(journal, frames, meta, intervals, baseline.keys, header)
     files = [write_pairs(folder / output.pair_file, source)]
     sums = results.sum_frames(journal, frames, classifier)
     summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
@@ -264,11 +267,16 @@ def make_plan(animation: Animation, check_options: CheckOptions, frames: list[in
         state = file.stat()
         file_hash.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "volume", "frames", "fail_on")}
-    return {"format": "pliant check 3", "known": "" if baseline is None else hashlib.sha256(baseline.keys.tobytes()).hexdigest(),
+    return {"format": "pliant check 3", "known": "" if baseline is None else known_digest(baseline),
             "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
             "clip": animation.asked.clip, "as": animation.asked.numbered, "start": animation.asked.start,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
             "frames": [frames[0], frames[-1], len(frames)], "report": f"every {every}" if every else "none"}  # fmt: skip
+
+
+def known_digest(baseline: Baseline) -> str:
+    """A name for what is known."""
+    return hashlib.sha256(baseline.keys.tobytes() + json.dumps(sorted(baseline.enclosed)).encode()).hexdigest()
 
 
 def plan_digest(plan: dict[str, Any]) -> str:

@@ -106,16 +106,16 @@ class FrameWorker:
         moved, compiled = time.perf_counter(), compile_seconds()
         bodies, faces, distances = self._query()
         changed = self._changed_bodies()
-        enclosed = self._find_enclosed(bodies if distances is None else bodies[distances == 0]) if self.options.enclosed else NO_ROWS
+        enclosed = self._find_enclosed(bodies if distances is None else bodies[distances == 0])
         seconds = time.perf_counter() - moved - (compile_seconds() - compiled)  # compiled kernels are cached for the next run
         return FrameResult(frame, bodies, faces, distances, moved - started, max(seconds, 0.0), changed, enclosed)
 
-    def pairs_at(self, frame: int | None) -> tuple[Rows, Rows]:
-        """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose."""
+    def pairs_at(self, frame: int | None) -> tuple[Rows, Rows, Rows]:
+        """(bodies, faces) of the pairs that intersect in a frame, or in the rest pose; outer and inner bodies."""
         self.move(frame)
         bodies, faces, distances = self._query()
         touching = slice(None) if distances is None else distances == 0
-        return bodies[touching], faces[touching]
+        return bodies[touching], faces[touching], self._find_enclosed(bodies[touching])
 
     def _changed_bodies(self) -> Rows:
         """Ascending indices of the bodies that have other faces than in the first frame."""
@@ -154,6 +154,8 @@ class FrameWorker:
 
     def _find_enclosed(self, touching: Rows) -> Rows:
         """(k, 2): outer and inner bodies, of the pairs that are tested and not among those that touch."""
+        if not self.options.enclosed:
+            return NO_ROWS
         known = set(map(tuple, np.unique(touching, axis=0).tolist()))
         pairs = [(min(i, j), max(i, j)) for i, j in ((self._places[i], self._places[j]) for i, j in self.scene.candidates().tolist())]
         return np.array(self._enclosed.find(self.bodies, [pair for pair in pairs if pair not in known]), np.int32).reshape(-1, 2)
