@@ -3,7 +3,7 @@
     python -m benchmarks.checking [speed] [memory] [kills] [page] [folder] [--faces 50000] [--frames 100] [--kills 100] [--out FILE]
 
 speed    a folding cloth, in an NPZ file of all frames; seconds of the whole command, from the shell and back, compared with those of
-         reading and of queries. The limit: 3 s + 1.5 × (reading + queries), summed over all jobs
+         reading, of queries and of depths. The limit: 3 s + 1.5 × (reading + queries + depths), summed over all jobs
 memory   peak memory of the process, for the number of frames and for eight times as many (Linux)
 kills    a check that is killed at random and resumed, again and again; its pairs must equal those of an uninterrupted run, to the byte,
          and no kill may cost more than one frame for each job
@@ -78,7 +78,7 @@ def speed(folder, faces, frames):
     for jobs in (1, os.cpu_count() or 1):
         seconds, _ = check(file, folder / "speed", "--jobs", jobs)
         told = json.loads((folder / "speed" / "summary.json").read_text())["seconds"]
-        bar = 3 + 1.5 * (told["reading"] + told["queries"])
+        bar = 3 + 1.5 * (told["reading"] + told["queries"] + told["depths"])
         size = (folder / "speed" / "report.html").stat().st_size
         rows.append({"jobs": jobs, "command": seconds, **told, "bar": bar, "report_bytes": size})
     return rows

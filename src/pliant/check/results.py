@@ -78,11 +78,12 @@ def find_intervals(journal: Journal, frames: list[int], meta: ReportMeta, baseli
         raise
 
 
-def depth_rows(states: NDArray[np.uint8], measured: NDArray[np.int64], found: PairDepths) -> ArrayDict:
+def depth_rows(states: NDArray[np.uint8], measured: NDArray[np.int64], found: PairDepths, seconds: float) -> ArrayDict:
     """The depths of a frame as the journal stores them: those of the rows `measured`, and the states of all, shallow ones included."""
     states = states.copy()
     states[measured[found.shallow & (states[measured] == NEW)]] = SHALLOW
-    return {"state": states, "measured": measured.astype(np.int32), "depth": found.depths, "depth_kind": found.kinds}
+    return {"state": states, "measured": measured.astype(np.int32), "depth": found.depths, "depth_kind": found.kinds,
+            "depth_seconds": np.array([seconds])}  # fmt: skip
 
 
 class CheckTotals(NamedTuple):
@@ -98,7 +99,7 @@ class CheckTotals(NamedTuple):
     worst: list[Contact]  # the worst contacts that count, the deepest first
     contact_count: int  # of all contacts that count
     loads: NDArray[np.int64]  # (l, 3) frame, body, pairs that count in which it takes part
-    seconds: NDArray[np.float64]  # reading, queries
+    seconds: NDArray[np.float64]  # reading, queries, depths
     events: EventTracker
     deepest: tuple[int, Group] | None  # the deepest collision: (frame, group)
 
@@ -131,10 +132,10 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
     between, self_pairs, new_self, near_misses = (np.zeros(len(frames), np.int64) for _ in range(4))
     states, events, deepest = np.zeros((len(frames), len(STATES)), np.int64), EventTracker(), None
     bodies, worst, loads = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]]()
-    seconds, contact_count = np.zeros(2), 0
+    seconds, contact_count = np.zeros(3), 0
     for k, frame in enumerate(frames):
         rows = journal.pairs(frame)
-        seconds = seconds + rows["seconds"]
+        seconds = seconds + np.concatenate([rows["seconds"], rows.get("depth_seconds", np.zeros(1))])
         groups = list(classifier.groups(rows, classifier.states(rows)))
         misses = without_contacts(groups)
         events.add(frame, misses)
@@ -201,7 +202,7 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
                       for two, pair in sorted(sums.bodies.items(), key=worst_first)],
         "worst_frames": [{"frame": frames[k], "pairs": int(new[k])} for k in order if new[k]],
         "worst_contacts": [{**each._asdict(), "depth": rounded(each.depth)} for each in sums.worst[:MAX_WORST]],
-        "seconds": {"reading": round(float(sums.seconds[0]), 3), "queries": round(float(sums.seconds[1]), 3)},
+        "seconds": dict(zip(("reading", "queries", "depths"), np.round(sums.seconds, 3).tolist(), strict=True)),
     }  # fmt: skip
     found["failed"] = fails(found, options.fail_on)
     return found

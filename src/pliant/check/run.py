@@ -217,14 +217,15 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
     lock = threading.Lock()
 
     def measure_frame(worker: FrameWorker, frame: int) -> None:
-        rows = journal.pairs(frame)
+        begin, rows = time.perf_counter(), journal.pairs(frame)
         states = classifier.states(rows)
         wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
         wanted &= workers[0].options.depth
         touching = np.flatnonzero(states != NEAR)
         depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
+        found = results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching]), time.perf_counter() - begin)
         with lock:
-            journal.add_depths(frame, results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching])))
+            journal.add_depths(frame, found)
 
     measured = journal.measured
     for _ in map_frames(workers, [frame for frame in frames if frame not in measured], measure_frame):

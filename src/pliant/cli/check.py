@@ -341,7 +341,7 @@ def print_result(result: CheckResult, console: Console) -> None:
     print_events(summary, console)
     times = summary["seconds"]
     if not result.resumed:
-        sums = f"reading {times['reading']:.1f} and queries {times['queries']:.1f} (sums over all jobs)"
+        sums = f"reading {times['reading']:.1f}, queries {times['queries']:.1f}, depths {times['depths']:.1f} (sums over all jobs)"
         console.print(f"{times['total']:.1f} s, of it {sums}.")
     console.print(f"Written: {', '.join(str(file) for file in result.files)}", markup=False, soft_wrap=True)
 
