@@ -90,7 +90,7 @@ def test_what_is_missing_is_found() -> None:
 
 # Names in backticks that are not Pliant's: of Python and its packages, of C, of browsers, and parts of names in files.
 FOREIGN = {"DLManagedTensor", "DLManagedTensorVersioned", "DecompressionStream", "copy.deepcopy", "faces_NAME", "numpy.compress",
-           "overload", "prange", "repr", "vertices_NAME", "with"}
+           "overload", "prange", "repr", "usemtl", "vertices_NAME", "with"}
 
 
 def names_of(tree: ast.Module) -> set[str]:
@@ -127,7 +127,7 @@ def test_names_in_docstrings_and_comments_exist() -> None:
             if word.endswith(".py"):
                 exists = any((folder / word).exists() for folder in (SOURCE, ROOT, ROOT / "tests", SOURCE / "query", *path.parents[:2]))
             else:
-                exists = not re.fullmatch(r"[\w.]+", word) or word.endswith(".toml") or set(word.split(".")) <= own | {""}
+                exists = not re.fullmatch(r"[\w.]+", word) or word.endswith((".toml", ".json")) or set(word.split(".")) <= own | {""}
             count += 1
             if not exists:
                 wrong.append(f"{path.relative_to(SOURCE)}: {word}")
