@@ -32,7 +32,7 @@ def test_a_table_of_events(files, tmp_path):
     assert result.exit_code == 1, result.output
     found = text(result)
     assert "1 collision in 2 of 4 frames, " in found and "are there in every frame." in found
-    assert "What counts: faces that intersect or touch, but not in every frame." in found
+    assert "What counts: faces that intersect or touch and bodies inside others, but not in every frame." in found
     assert "wall – moving 2–3 2 0.05" in found and "wall – still" not in found
 
 

@@ -14,6 +14,7 @@ from pliant.check.baseline import accept
 from pliant.check.enclosed import EnclosedFinder, part_vertices
 from pliant.check.plan import CheckOptions
 from pliant.check.run import Output, check_animation
+from pliant.check.verdict import asides, headline
 from pliant.errors import ArgumentTypeError, FileError
 from pliant.io.animation import Animation, FrameActor
 
@@ -132,6 +133,10 @@ def test_bodies_that_stay_inside_are_static(tmp_path):
         summary = run(tmp_path / state, animation=inner, frames=frames).summary
         assert [each[:2] for each in enclosures(summary)] == [(("eye", "head"), state)]
         assert (summary["verdict"], summary["by_state"]["static"], summary["by_state"]["enclosed"]) == (verdict, 0, int(frames == "1"))
+        assert (summary["failed"], summary["enclosed_aside"]) == (frames == "1", int(frames == ":"))
+        if frames == ":":
+            assert headline(summary) == "Nothing new in 3 frames: only bodies inside others."
+            assert asides(summary) == ["1 body is inside another in every frame."]
 
 
 @pytest.mark.parametrize("form", ["npz", "parquet", "accepted"])

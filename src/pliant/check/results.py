@@ -102,6 +102,7 @@ class CheckTotals(NamedTuple):
     seconds: NDArray[np.float64]  # reading, queries, depths
     events: EventTracker
     deepest: tuple[int, Group] | None  # the deepest collision: (frame, group)
+    enclosed_aside: int  # two bodies, one inside the other, that are static or known
 
 
 def without_contacts(groups: list[Group]) -> list[Group]:
@@ -167,7 +168,7 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
         loads.append(np.array([[frame, *item] for item in sorted(load.items())], np.int64).reshape(-1, 3))
     events.finish()
     return CheckTotals(frames, between, self_pairs, states, new_self, near_misses, bodies, worst, contact_count, np.concatenate(loads),
-                       seconds, events, deepest)  # fmt: skip
+                       seconds, events, deepest, len(classifier.enclosures))  # fmt: skip
 
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals, baseline: Baseline,
@@ -190,7 +191,7 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
         "frames_with_collisions": int((counting > 0).sum()), "by_state": by_state,
         "static_pairs": len(intervals.static), "known_pairs": len(intervals.found_known),
         "resolved_pairs": len(baseline.keys) - len(intervals.found_known),
-        "event_counts": event_counts,
+        "enclosed_aside": sums.enclosed_aside, "event_counts": event_counts,
         "events": [event_row(event, names) for event in sums.events.worst],
         "deepest": sums.deepest and {"frame": sums.deepest[0], "bodies": list(sums.deepest[1][:2]),
                                      "names": [names[k] for k in sums.deepest[1][:2]], "depth": rounded(sums.deepest[1].depth),

@@ -52,7 +52,8 @@ def headline(summary: dict[str, Any]) -> str:
         return f"Nothing meets, but {plural(events['near'], 'near miss', 'near misses')} in {plural(frames, 'frame')}."
     if kind == "known":
         aside = {"that are known": by_state["known"], "of every frame": by_state["static"], "that are set aside": by_state["shallow"]}
-        return f"Nothing new in {plural(frames, 'frame')}: only collisions {' or '.join(name for name, count in aside.items() if count)}."
+        kinds = " or ".join(name for name, count in aside.items() if count)
+        return f"Nothing new in {plural(frames, 'frame')}: only {f'collisions {kinds}' if kinds else 'bodies inside others'}."
     return f"Nothing meets in {plural(frames, 'frame')}."
 
 
@@ -67,6 +68,9 @@ def asides(summary: dict[str, Any]) -> list[str]:
         resolved = f"; {summary['resolved_pairs']:,} more {'is' if summary['resolved_pairs'] == 1 else 'are'} resolved"
         found.append(f"{known} {'is' if summary['known_pairs'] == 1 else 'are'} known from {summary['baseline']}"
                      f"{resolved if summary['resolved_pairs'] else ''}.")  # fmt: skip
+    if aside := summary["enclosed_aside"]:
+        where = "in every frame" if summary["baseline"] is None else f"as known from {summary['baseline']}"
+        found.append(f"{plural(aside, 'body is', 'bodies are')} inside another {where}.")
     if by_state["shallow"]:
         found.append(f"Contacts shallower than {summary['options']['min_depth']:g}{unit} are set aside.")
     if summary["event_counts"]["near"] and summary["verdict"] != "near":
@@ -78,8 +82,10 @@ def asides(summary: dict[str, Any]) -> list[str]:
 def what_counts(summary: dict[str, Any]) -> str:
     """In one line, what the verdict counts as a collision."""
     unit = f" {summary['unit']}" if summary["unit"] else ""
-    parts = ["faces that intersect or touch"]
-    parts += [f"at least {summary['options']['min_depth']:g}{unit} deep"] if summary["options"]["min_depth"] else []
+    options = summary["options"]
+    deep = f" at least {options['min_depth']:g}{unit} deep" if options["min_depth"] else ""
+    inside = " and bodies inside others" if options["enclosed"] and len(summary["bodies"]) > 1 else ""
+    parts = [f"faces that intersect or touch{deep}{inside}"]
     if summary["baseline"] is not None:
         parts.append(f"and do not do so in {summary['baseline']}")
     elif len(summary["frames"]) > 1:
