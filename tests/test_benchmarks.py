@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from benchmarks import cloth, distances, gaps, harness, nearness, rigid, soups, swarm
+from benchmarks import cloth, distances, files, gaps, harness, nearness, rigid, soups, swarm
 from benchmarks.ply import read_ply
 from pliant.core import jit
 from pliant.shapes import icosphere
@@ -309,3 +309,13 @@ def test_other_files_are_refused(tmp_path):
     path.write_bytes(b"solid")
     with pytest.raises(ValueError, match="not a PLY file"):
         read_ply(path)
+
+
+def test_pairs_of_files_are_compared_one_by_one(monkeypatch, tmp_path):
+    """A missing pair is a difference; one that libigl leaves out, of a flat face, is counted apart."""
+    vertices = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0.5, 0.5, -1], [0.5, 0.5, 1], [0.6, 0.5, 1], [0.5, 0.6, -1], [0.5, 0.6, 1]], float)
+    np.savez(tmp_path / "two.npz", vertices=[vertices, vertices], faces=[[0, 1, 2], [3, 4, 5], [6, 7, 7]])
+    answers = {"right": [[0, 1]], "missing": np.zeros((0, 2)), "more": [[0, 1], [1, 2]]}
+    for name, (n_pairs, other) in {"right": (2, 0), "missing": (0, 2), "more": (4, 2)}.items():
+        monkeypatch.setattr(files, "libigl_pairs", lambda one, other, name=name: np.array(answers[name], np.int32).reshape(-1, 2))
+        assert files.compare([tmp_path / "two.npz"], 20) == (1, 3, 2, n_pairs, 2, other)
