@@ -313,7 +313,8 @@ def test_other_files_are_refused(tmp_path):
 
 def test_pairs_of_files_are_compared_one_by_one(monkeypatch, tmp_path):
     """A missing pair is a difference; one that libigl leaves out, of a flat face, is counted apart."""
-    vertices = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0.5, 0.5, -1], [0.5, 0.5, 1], [0.6, 0.5, 1], [0.5, 0.6, -1], [0.5, 0.6, 1]], float)
+    vertices = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0.5, 0.5, -1], [0.5, 0.5, 1], [0.6, 0.5, 1], [0.5, 0.6, -1],
+                         [0.5, 0.6, 1]], float)
     np.savez(tmp_path / "two.npz", vertices=[vertices, vertices], faces=[[0, 1, 2], [3, 4, 5], [6, 7, 7]])
     answers = {"right": [[0, 1]], "missing": np.zeros((0, 2)), "more": [[0, 1], [1, 2]]}
     for name, (n_pairs, other) in {"right": (2, 0), "missing": (0, 2), "more": (4, 2)}.items():
