@@ -30,6 +30,12 @@ def soup(triangles):
     return triangles.reshape(-1, 3), np.arange(3 * len(triangles), dtype=np.int32).reshape(-1, 3)
 
 
+def lowest_at_one_place(vertices):
+    """(n,): for each vertex the lowest one at the same place, as `weld=` takes it."""
+    _, first, inverse = np.unique(vertices, axis=0, return_index=True, return_inverse=True)
+    return first[inverse.reshape(-1)]
+
+
 def cube(low=(0, 0, 0), side=1.0):
     """Twelve faces."""
     vertices = np.array(list(product((0.0, 1.0), repeat=3))) * side + low

@@ -24,6 +24,10 @@ EXEMPT = {
     "min_sphere.py": {"OUTSIDE_FACTOR": "the sphere need not be the smallest: its callers measure", "DEGENERATE": "as OUTSIDE_FACTOR"},
     "principal_axes.py": {"MIN_LENGTH": "axes need not be right: their callers measure",
                           "MAX_TANGENT": "avoids an overflow, changes no result"},
+    "solid_angle.py": {"ZERO": "a number", "TINY": "avoids a division by zero", "ON_FACE_ANGLE": "a sentinel, larger than any angle"},
+    "ear_clipping.py": {"THIN": "which ears come last; any order gives a triangulation"},
+    "polygon.py": {"FLATNESS": "chooses a projection; signs of any are exact", "MIN_PART": "as FLATNESS",
+                   "SHORTER": "chooses one of two diagonals"},
     "ray_triangle.py": {"MAX_VALUE": "limits of a range, no error", "MIN_VALUE": "limits of a range, no error"},
 }
 
