@@ -196,13 +196,13 @@ def test_a_fork_while_another_thread_asks():
     reading, done = threading.Event(), threading.Event()
 
     def read():
-        with Reading(a.guard, b.guard):
+        with ReadLock(a._guard, b._guard):
             reading.set()
             done.wait(60)
 
     thread = threading.Thread(target=read)
     thread.start()
-    reading.wait(60)
+    assert reading.wait(60)
     status = in_child(work)
     done.set()
     thread.join()

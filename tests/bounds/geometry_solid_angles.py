@@ -12,7 +12,7 @@ from pliant.geometry import solid_angle
 from revealed import compiled
 
 LONG = np.longdouble
-LARGEST = 2.0**20                                                       # coordinates that float32 lanes get: local ones, scaled
+MAX_SIZE = 2.0**20                                                       # coordinates that float32 lanes get: local ones, scaled
 
 
 class Corners(NamedTuple):
@@ -63,7 +63,7 @@ _out = np.zeros(2, np.float32)
 @attack.bound("solid angles that are trusted", "geometry/solid_angle.py", ("SAFE",), STARTS, 30_000, section="TRUST")
 def trusted(points):
     largest = np.abs(points).max()
-    if not 1 / LARGEST < largest < LARGEST:
+    if not 1 / MAX_SIZE < largest < MAX_SIZE:
         return None
     run_half_angles(points.astype(np.float32).reshape(-1), np.float32(largest * 2.0**-23), _out)
     return None if _out[1] else (abs(float(_out[0] - half_angle(points))), 2.0**-8)
