@@ -36,7 +36,7 @@ FULL = {
     "io/test_subprocess_files.py": "the same with files",
     "core/test_cache.py": "the cache of kernels, in processes of their own",
     "core/test_cache_damaged.py": "the same with damaged files",
-    "query/collide/test_collide_properties.py::test_any_finite_float64": "a property on many examples, with all options; test_range.py has the sizes",
+    "query/collide/test_collide_properties.py::test_any_finite_float64": "a property on many examples, with all options",
     "query/test_frustum.py::test_morphing_bodies": "morphing and blended bodies, with all policies",
     "test_scene_distances.py::test_bodies_of_all_motions": "scenes of all motions, in every batch that is compiled for them",
     "core/test_lazy_compile.py::test_kernels_from_the_disk_cache_call_it": "the cache of kernels, in processes of their own",
