@@ -96,6 +96,8 @@ def test_points_in_line_with_vertices_and_edges(name):
     points = [[rng.choice([x, x, x + 0.25]) for x in (rng.choice(vertices[:, k]) for k in range(3))] for _ in range(3 * POINTS)]
     points += [*vertices, *((vertices[faces[:, 0]] + vertices[faces[:, 1]]) / 2), *vertices[faces].mean(axis=1)]
     points += [[*vertex[:2], vertices[:, 2].min() - 1] for vertex in vertices]
+    a, b, c = vertices[faces[0]]
+    points.append((a + b + c) / 3 - 2.0**-6 * np.cross(b - a, c - a))   # behind a face
     found = [crossings(point, vertices, faces) for point in points]
     assert found == [naive_winding.winding_number(vertices, faces, point) for point in points]
     assert None in found and 0 in found and 1 in found
