@@ -28,7 +28,6 @@ import pliant
 from pliant.body import Body
 from pliant.check.flood import flood
 from pliant.check.pair_keys import Rows, row_changes
-from pliant.errors import MeshError
 from pliant.query.collide.contacts import contacts_of
 
 NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
@@ -135,7 +134,8 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     if other.closed:
         low, high = other.body.bounds
         seeds = seeds[((vertices[seeds] >= low) & (vertices[seeds] <= high)).all(axis=1)]
-        seeds = seeds[pliant.closest(other.body, vertices[seeds], signed=True).distance < 0] if len(seeds) else seeds
+        sides = pliant.inside(other.body, vertices[seeds])
+        seeds = seeds[(sides.winding_number != 0) & ~sides.on_surface]  # faces may look inward
         joined[seeds] = True
     piece, order = np.full(len(vertices), -1, np.int32), np.empty(len(vertices), np.int32)
     unfinished = np.zeros(len(seeds) + 1, bool)
@@ -174,11 +174,7 @@ def curve_sizes(corners: Rows, segments: NDArray[np.float64]) -> NDArray[np.floa
 
 def is_closed(body: Body) -> bool:
     """Whether a body has an inside."""
-    try:
-        pliant.closest(body, np.zeros((1, 3)), signed=True)
-    except MeshError:
-        return False
-    return len(body) > 0
+    return len(body) > 0 and len(body._open_edges().border) == 0
 
 
 def surfaces_of(pieces: int, corners: NDArray[np.int32]) -> NDArray[np.int32]:

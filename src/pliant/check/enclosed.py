@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.body import Body
+from pliant.check.depth import is_closed
 
 
 class EnclosedFinder:
@@ -28,7 +29,7 @@ class EnclosedFinder:
         for one, other in pairs:
             for outer, inner in ((one, other), (other, one)):
                 if outer not in closed:
-                    closed[outer] = len(bodies[outer]) > 0 and len(bodies[outer]._open_edges().border) == 0
+                    closed[outer] = is_closed(bodies[outer])
                 if closed[outer] and len(bodies[inner]):
                     inner_of.setdefault(outer, []).append(inner)
         points = {k: self._points(k, bodies[k]) for k in {k for inner in inner_of.values() for k in inner}}
