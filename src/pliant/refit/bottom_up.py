@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from pliant.core import threads as pool
-from pliant.core.jit import helper, kernel
+from pliant.core.jit import helper, ignore_float_errors, kernel
 from pliant.core.soa import load_bounds, put_lane
 from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
@@ -77,10 +77,11 @@ def refit_bvh(bvh):
     counts, cancel = [0] * n_threads, threading.Event()
 
     def work(k):
-        for begin, end in subtrees[k::n_threads]:
-            if cancel.is_set():
-                return
-            counts[k] += refit_range(*data, begin, end)
+        with ignore_float_errors():                                     # a thread has settings of its own
+            for begin, end in subtrees[k::n_threads]:
+                if cancel.is_set():
+                    return
+                counts[k] += refit_range(*data, begin, end)
     pool.run_jobs([partial(work, k) for k in range(n_threads)], cancel, "refits")
     bvh.n_refitted += sum(counts) + refit_list(*data, above)
 

@@ -57,7 +57,7 @@ def assert_fractions(found, vertices, faces, points):
 
 def test_closed_bodies(options):
     vertices, faces = bumpy()
-    points = around(vertices, 8 if OFF else 60)
+    points = np.vstack([around(vertices, 8 if OFF else 60), vertices.mean(axis=0)])
     right = assert_exact(pl.inside(pl.Body(vertices, faces, **options), points), vertices, faces, points)
     assert {0, 1} <= set(right)
 
@@ -128,7 +128,7 @@ def test_open_bodies(level, share):
     """Few faces left: a long border. Nearly all: a cap."""
     vertices, faces = bumpy(level)
     faces = faces[np.random.default_rng(4).random(len(faces)) < share]
-    body, points = pl.Body(vertices, faces), around(vertices, 8 if OFF else 400)
+    body, points = pl.Body(vertices, faces), np.vstack([around(vertices, 8 if OFF else 400), vertices.mean(axis=0)])
     right = assert_fractions(pl.inside(body, points), vertices, faces, points)
     assert np.ptp(right) > 0.1
     body.update(vertices * [1, 2, 0.5])
