@@ -25,6 +25,7 @@ class Frames(NamedTuple):
 
     faces: np.ndarray
     frames: int
+    targets: np.ndarray
 
     def frame(self, k):
         """Weights, and the transforms of both bodies, after k steps."""
@@ -35,7 +36,7 @@ class Frames(NamedTuple):
 class Pliant(Peer):
     """Pliant, through its public API."""
 
-    name, module, scene = "Pliant", "pliant", None
+    name, module = "Pliant", "pliant"
 
     def setup(self, weights, pose_a, pose_b, faces):
         self.a, self.b = (self.package.Body.morph(self.scene.targets, faces, rest=1) for _ in range(2))  # built on the middle target
@@ -49,7 +50,7 @@ class Pliant(Peer):
 class Hybrid(Peer):
     """Pliant with free bodies: vertices are blended in NumPy and passed to `update`."""
 
-    name, module, scene = "Pliant, vertices blended by NumPy", "pliant", None
+    name, module = "Pliant, vertices blended by NumPy", "pliant"
 
     def setup(self, weights, pose_a, pose_b, faces):
         self.a, self.b = (self.package.Body(self.scene.targets[0], faces, policy="hybrid") for _ in range(2))
@@ -66,7 +67,7 @@ class Warp(Peer):
     """NVIDIA Warp on the CPU: a kernel blends and transforms the vertices of both bodies, one mesh is refitted, then as in
     `benchmarks.peers`."""
 
-    name, module, scene = "Warp", "warp", None
+    name, module = "Warp", "warp"
 
     def setup(self, weights, pose_a, pose_b, faces):
         wp = self.package
@@ -139,9 +140,7 @@ def main():
     alone(options.pin)
     console, job, scene = Console(), "update + all pairs, morphing bodies", passing(options.faces, options.frames)
     chosen = [Pliant, *map(PEERS.get, options.peers)][not options.pliant :]
-    for peer in chosen:
-        peer.scene = scene
-    result = compare(Frames(scene.faces, scene.frames), chosen, options.budget, options.turn)
+    result = compare(Frames(scene.faces, scene.frames, scene.targets), chosen, options.budget, options.turn)
     console.print(table_of(result, job))
     table, costs = Table("triangles", "update(weights), µs", title="three targets, all active"), {}
     for faces in options.sizes:
