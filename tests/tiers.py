@@ -53,6 +53,8 @@ FULL = {
     "test_extend.py::test_the_volume_type_keeps_the_protocol": "the tests of the protocol for one more volume type",
     "test_cli.py::test_warm_exports_and_imports": "compiles everything, and takes it to another cache",
     "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
+    "test_types.py::test_a_program_passes": "a type checker, which make test does not install",
+    "test_types.py::test_wrong_programs_do_not": "the same",
     "test_docs.py": "the examples of all docstrings",
     "test_site.py": "the documentation as a site",
     "test_site_pages.py": "its pages in a browser",
