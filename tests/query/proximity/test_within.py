@@ -10,6 +10,7 @@ import naive_distances
 import near_pairs
 import pliant as pl
 from pliant import shapes
+from pliant.query.proximity.measure import PAIRS_PER_CHUNK
 
 OFF = bool(numba.config.DISABLE_JIT)
 pytestmark = pytest.mark.formulas
@@ -156,6 +157,18 @@ def test_scenes():
     scene.ignore(0, 1)
     assert scene.within(1.5).bodies.tolist() == [[1, 2]]
     assert len(pl.Scene().within(1)) == 0
+
+
+def test_more_rows_than_a_chunk():
+    """Chunks of rows that lie within the rows of one pair of bodies, and that end in those of the next."""
+    vertices, faces = shapes.icosphere(1)
+    bodies = [pl.Body(vertices + [1.5 * k, 0, 0], faces) for k in range(3)]
+    found = pl.Scene(bodies).within(2.0, points=True)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        alone, rows = pl.within(bodies[a], bodies[b], 2.0, points=True), (found.bodies == (a, b)).all(axis=1)
+        assert len(alone) % PAIRS_PER_CHUNK and (len(alone) > PAIRS_PER_CHUNK or (a, b) == (0, 2))
+        assert np.array_equal(found.faces[rows], alone.faces)
+        assert np.array_equal(found.distances[rows], alone.distances) and np.array_equal(found.points[rows], alone.points)
 
 
 @pytest.mark.formulas
