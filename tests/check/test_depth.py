@@ -5,7 +5,7 @@ import pytest
 
 import pliant as pl
 from pliant import shapes
-from pliant.check.depth import AT_LEAST, INSIDE, NO_DEPTH, THROUGH, DepthFinder
+from pliant.check.depth import AT_LEAST, INSIDE, NO_DEPTH, STRIDES, THROUGH, DepthFinder, farthest, farthest_of
 
 BALL = shapes.icosphere(2)
 CUBE = (np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float),
@@ -107,6 +107,28 @@ def test_two_contacts_have_depths_of_their_own():
     lowest = [-(BALL[0][:, 2].min() + height) for height in (0.95, 0.6)]
     assert found.depths[left].max() == pytest.approx(lowest[0], rel=1e-6)
     assert found.depths[~left].max() == pytest.approx(lowest[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_farthest_point_of_each_piece(seed):
+    """Not all points of large pieces are measured, and the answer is that of all."""
+    generator, ball = np.random.default_rng(seed), pl.Body(*BALL)
+    pieces = generator.choice(6, 4000, p=[0.6, 0.3, 0.07, 0.02, 0.01, 0]).astype(np.int32)
+    points = generator.normal(size=(4000, 3)) * 0.01 + 0.5 * generator.normal(size=(6, 3))[pieces] * generator.random((4000, 1)) ** seed
+    assert (np.bincount(pieces, minlength=6) > STRIDES[0]).sum() >= 3, "large pieces, and small ones"
+    expected = np.zeros(6)
+    np.maximum.at(expected, pieces, pl.closest(ball, points).distance)
+    assert np.array_equal(farthest(ball, points, pieces, 6), expected)
+    assert not len(farthest(ball, points[:0], pieces[:0], 0))
+
+
+def test_most_points_of_a_deep_piece_are_not_measured(monkeypatch):
+    count, closest = [], pl.closest
+    monkeypatch.setattr(pl, "closest", lambda body, points: (count.append(len(points)), closest(body, points))[1])
+    x, y = np.meshgrid(np.linspace(0, 1, 64), np.linspace(0, 1, 64), indexing="ij")
+    points = np.stack([x, y, -np.hypot(x, y)], axis=-1).reshape(-1, 3)
+    assert farthest_of(pl.Body(*FLOOR), points) == pytest.approx(np.sqrt(2), rel=1e-6)
+    assert sum(count) < len(points) / 4
 
 
 def test_only_what_is_wanted_is_measured():

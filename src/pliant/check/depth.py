@@ -27,12 +27,14 @@ from scipy.sparse.csgraph import connected_components
 import pliant
 from pliant.body import Body
 from pliant.check.flood import flood
-from pliant.check.pair_keys import Rows, row_changes
+from pliant.check.pair_keys import Rows, run_starts
 from pliant.query.collide.contacts import contacts_of
+from pliant.query.proximity.point_batch import morton_order
 
 NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
 DEPTH_KINDS = ("none", "inside", "through", "at least")
 MAX_PART = 4096  # vertices of a piece of a surface that has passed through an open one
+STRIDES = (64, 8, 1)  # of a piece every 64th vertex is measured first
 MAX_DEPTH = 3e38  # depths are stored in float32
 
 Indices = NDArray[np.int64]
@@ -79,8 +81,7 @@ class DepthFinder:
         wanted = np.ones(len(pairs), bool) if wanted is None else wanted
         if not wanted.any():
             return found
-        begins = np.concatenate([[0], np.flatnonzero(row_changes(pairs)) + 1, [len(pairs)]]).tolist()
-        for begin, end in pairwise(begins):
+        for begin, end in pairwise([*run_starts(pairs).tolist(), len(pairs)]):
             if wanted[begin:end].any():
                 i, j = pairs[begin].tolist()
                 places = begin + np.flatnonzero(wanted[begin:end])
@@ -150,12 +151,43 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     if not other.closed:
         measured &= ~unfinished
     points = reached[measured[piece[reached]]]
-    depths = np.zeros(pieces)
-    if len(points):
-        np.maximum.at(depths, piece[points], pliant.closest(other.body, vertices[points]).distance)
+    depths = farthest(other.body, vertices[points], piece[points], pieces)
     if not other.closed:
         depths[rest_of(surfaces_of(pieces, mine), unfinished, depths)] = 0.0
     return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
+
+
+def farthest(body: Body, points: NDArray[np.float64], pieces: NDArray[np.int32], count: int) -> NDArray[np.float64]:
+    """(count,): how far the farthest point of each piece is from a body; 0 without points. `pieces` (k,): the piece of each point.
+
+    A point is at most as far as a neighbour and the way to it. So of large pieces some points are measured first, and of the others only
+    those that may be farther than the farthest so far."""
+    found, large = np.zeros(count), np.bincount(pieces, minlength=count) > STRIDES[0]
+    rows = np.flatnonzero(~large[pieces])
+    if len(rows):
+        np.maximum.at(found, pieces[rows], pliant.closest(body, points[rows]).distance)
+    for piece in np.flatnonzero(large).tolist():
+        some = points[pieces == piece]
+        found[piece] = farthest_of(body, some[morton_order(some.ravel())])
+    return found
+
+
+def farthest_of(body: Body, points: NDArray[np.float64]) -> float:
+    """How far the farthest of many points is from a body; neighbours come together."""
+    bounds, distances, farthest_yet = np.full(len(points), np.inf), np.full(len(points), -np.inf), 0.0
+    places = np.arange(len(points))
+    for stride in STRIDES:
+        chosen = places[::stride]
+        chosen = chosen[(bounds[chosen] > farthest_yet) & (distances[chosen] < 0)]
+        if len(chosen):
+            distances[chosen] = pliant.closest(body, points[chosen]).distance
+            farthest_yet = max(farthest_yet, float(distances[chosen].max()))
+        neighbour = places - places % stride
+        near = distances[neighbour] >= 0
+        with np.errstate(over="ignore"):
+            ways = np.linalg.norm(points - points[neighbour], axis=1)
+        bounds[near] = np.minimum(bounds, distances[neighbour] + ways)[near]
+    return farthest_yet
 
 
 def curve_sizes(corners: Rows, segments: NDArray[np.float64]) -> NDArray[np.float64]:
