@@ -26,10 +26,10 @@ from scipy.sparse.csgraph import connected_components
 
 import pliant
 from pliant.body import Body
+from pliant.check.distance_bounds import DistanceBounds, lengths_of
 from pliant.check.flood import flood
 from pliant.check.pair_keys import Rows, run_starts
 from pliant.query.collide.contacts import contacts_of
-from pliant.query.proximity.point_batch import morton_order
 
 NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
 DEPTH_KINDS = ("none", "inside", "through", "at least")
@@ -38,6 +38,7 @@ STRIDES = (64, 8, 1)  # of a piece every 64th vertex is measured first
 MAX_DEPTH = 3e38  # depths are stored in float32
 
 Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Depths = NDArray[np.float32]
 Kinds = NDArray[np.uint8]
 
@@ -74,6 +75,7 @@ class DepthFinder:
     def __init__(self, min_depth: float = 0.0) -> None:
         self.min_depth = min_depth
         self._meshes: dict[int, Connectivity] = {}
+        self._distances = DistanceBounds()
 
     def find(self, bodies: Sequence[Body], pairs: Rows, faces: Rows, wanted: NDArray[np.bool_] | None = None) -> PairDepths:
         """The depths of intersecting faces (m, 2) of the bodies `pairs` (m, 2), sorted by these; of those that are `wanted`."""
@@ -81,6 +83,7 @@ class DepthFinder:
         wanted = np.ones(len(pairs), bool) if wanted is None else wanted
         if not wanted.any():
             return found
+        self._distances.begin(bodies)
         for begin, end in pairwise([*run_starts(pairs).tolist(), len(pairs)]):
             if wanted[begin:end].any():
                 i, j = pairs[begin].tolist()
@@ -96,7 +99,9 @@ class DepthFinder:
         if i != j:
             for column, (one, other) in enumerate(((i, j), (j, i))):
                 asked, which = np.unique(mine[:, column], return_inverse=True)
-                each, kind = part_depths(self._mesh(one, bodies[one]), self._mesh(other, bodies[other]), rows[:, column], asked)
+                meshes, bounds = (self._mesh(one, bodies[one]), self._mesh(other, bodies[other])), self._distances.bounds(one, other)
+                each, kind = part_depths(*meshes, self._distances.vertices(one), rows[:, column], asked, bounds)
+                self._distances.keep(one, other, np.flatnonzero(bounds < np.inf), bounds[bounds < np.inf])
                 deeper = each[which] > depths
                 depths[deeper], kinds[deeper] = each[which][deeper], kind
         unknown, shallow = kinds == AT_LEAST, np.zeros(len(mine), bool)
@@ -124,14 +129,19 @@ def connect(body: Body) -> Connectivity:
     return Connectivity(body, faces, starts, np.argsort(corners, kind="stable") // 3, is_closed(body))
 
 
-def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: Rows) -> tuple[NDArray[np.float64], int]:
+def part_depths(mesh: Connectivity, other: Connectivity, vertices: Floats, crossing: Rows, asked: Rows,
+                bounds: Floats) -> tuple[Floats, int]:  # fmt: skip
     """(depths, kind): how deep the part of a mesh is that has passed through another one, for each of the faces `asked`, ascending, among
-    those that intersect it, `crossing`; 0 for faces that border on no such part."""
-    vertices, corners = mesh.body.vertices, mesh.faces[asked].astype(np.int64)
+    those that intersect it, `crossing`; 0 for faces that border on no such part. `bounds` (n,): how far each of the vertices is from the
+    other mesh at most; smaller ones are stored there."""
+    corners = mesh.faces[asked].astype(np.int64)
     crossed = np.zeros(len(mesh.faces), bool)
     crossed[crossing] = True
     found = np.zeros(len(asked))
-    seeds, joined = np.unique(corners), np.zeros(len(vertices), bool)
+    joined = np.zeros(len(vertices), bool)
+    joined[corners] = True
+    seeds = np.flatnonzero(joined)
+    joined[:] = False
     if other.closed:
         low, high = other.body.bounds
         seeds = seeds[((vertices[seeds] >= low) & (vertices[seeds] <= high)).all(axis=1)]
@@ -144,50 +154,45 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     count, pieces = flood(mesh.faces, mesh.starts, mesh.incident, crossed, seeds, joined, most, piece, order, unfinished)
     if not pieces:
         return found, INSIDE
-    unfinished, reached = unfinished[:pieces], np.sort(order[:count])
+    unfinished, reached = unfinished[:pieces], order[:count]  # pieces one after the other
     mine = piece[corners]  # (k, 3), −1: not reached
     measured = np.zeros(pieces, bool)
     measured[mine[mine >= 0]] = True
     if not other.closed:
         measured &= ~unfinished
     points = reached[measured[piece[reached]]]
-    depths = farthest(other.body, vertices[points], piece[points], pieces)
+    depths, bounds[points] = farthest(other.body, vertices[points], piece[points], pieces, bounds[points])
     if not other.closed:
         depths[rest_of(surfaces_of(pieces, mine), unfinished, depths)] = 0.0
     return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
 
 
-def farthest(body: Body, points: NDArray[np.float64], pieces: NDArray[np.int32], count: int) -> NDArray[np.float64]:
-    """(count,): how far the farthest point of each piece is from a body; 0 without points. `pieces` (k,): the piece of each point.
+def farthest(body: Body, points: Floats, pieces: NDArray[np.int32], count: int, bounds: Floats) -> tuple[Floats, Floats]:
+    """How far the farthest point of each piece is from a body (count,), 0 without points; and how far each point is at most. `pieces` (k,),
+    ascending: the piece of each point. `bounds` (k,): what is known before.
 
-    A point is at most as far as a neighbour and the way to it. So of large pieces some points are measured first, and of the others only
-    those that may be farther than the farthest so far."""
-    found, large = np.zeros(count), np.bincount(pieces, minlength=count) > STRIDES[0]
-    rows = np.flatnonzero(~large[pieces])
-    if len(rows):
-        np.maximum.at(found, pieces[rows], pliant.closest(body, points[rows]).distance)
-    for piece in np.flatnonzero(large).tolist():
-        some = points[pieces == piece]
-        found[piece] = farthest_of(body, some[morton_order(some.ravel())])
-    return found
-
-
-def farthest_of(body: Body, points: NDArray[np.float64]) -> float:
-    """How far the farthest of many points is from a body; neighbours come together."""
-    bounds, distances, farthest_yet = np.full(len(points), np.inf), np.full(len(points), -np.inf), 0.0
-    places = np.arange(len(points))
+    Of each piece those points are measured first that may be farthest; where little is known of a large piece, every 64th. A point is at
+    most as far as a neighbour and the way to it. Of the others only those are measured that may be farther than the farthest so far."""
+    found, bounds = np.zeros(count), bounds.copy()
+    if not len(points):
+        return found, bounds
+    starts = run_starts(pieces[:, None])
+    lengths = np.diff(np.append(starts, len(points)))
+    places, large = np.arange(len(points)) - np.repeat(starts, lengths), np.repeat(lengths > STRIDES[0], lengths)
+    chosen = (bounds == np.repeat(np.maximum.reduceat(bounds, starts), lengths)) & (np.isfinite(bounds) | ~large)
+    is_measured = np.zeros(len(points), bool)
     for stride in STRIDES:
-        chosen = places[::stride]
-        chosen = chosen[(bounds[chosen] > farthest_yet) & (distances[chosen] < 0)]
-        if len(chosen):
-            distances[chosen] = pliant.closest(body, points[chosen]).distance
-            farthest_yet = max(farthest_yet, float(distances[chosen].max()))
-        neighbour = places - places % stride
-        near = distances[neighbour] >= 0
-        with np.errstate(over="ignore"):
-            ways = np.linalg.norm(points - points[neighbour], axis=1)
-        bounds[near] = np.minimum(bounds, distances[neighbour] + ways)[near]
-    return farthest_yet
+        rows = np.flatnonzero((chosen | (large & (places % stride == 0))) & ~is_measured & (bounds > found[pieces]))
+        if len(rows):
+            bounds[rows] = pliant.closest(body, points[rows]).distance
+            is_measured[rows] = True
+            np.maximum.at(found, pieces[rows], bounds[rows])
+        chosen = ~large
+        if stride > 1 and large.any():
+            with np.errstate(over="ignore"):
+                neighbour = np.flatnonzero(large) - places[large] % stride
+                bounds[large] = np.minimum(bounds[large], bounds[neighbour] + lengths_of(points[large] - points[neighbour]))
+    return found, bounds
 
 
 def curve_sizes(corners: Rows, segments: NDArray[np.float64]) -> NDArray[np.float64]:
