@@ -51,6 +51,7 @@ def test_a_book_that_opens(kind, tmp_path):
     assert set(book.materials) == {"Paper", "Ink"} and len(book.material_of_face) == len(bodies[place].faces)
     assert np.bincount(book.material_of_face).tolist() == [32, 32]
     assert animation.actors[1 - place].materials == ["Steel"] and not animation.actors[1 - place].material_of_face.any()
+    assert book.bones == (["Left", "Right"] if kind in ("skin", "skeleton") else ["joint1"] if kind == "shapes" else None)
     assert book.source_name.split("/")[-1] == book.name and (not kind.startswith("s") or "Book" in book.source_name)
 
 

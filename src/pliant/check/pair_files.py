@@ -142,20 +142,22 @@ def write_parquet(path: Path, source: PairSource) -> None:
 
 
 def write_csv(path: Path, source: PairSource) -> None:
-    """Write the columns of `table_parts` as text, with names of bodies, and polygons and materials where the file has them."""
+    """Write the columns of `table_parts` as text, with names of bodies, and polygons, materials and bones where the file has them."""
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
         extra = ["distance"] if source.header["within"] is not None else []
-        writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", *extra])
+        writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", "bone_a", "bone_b",
+                         *extra])  # fmt: skip
         names = [spreadsheet_text(body.name) for body in source.meta.bodies]
         for columns in table_parts(source):
             for row in zip(*(column.tolist() for column in columns), strict=True):
                 first, last, a, b, one, other, state, *distance = row
                 polygons = [source.meta.polygon(a, one), source.meta.polygon(b, other)]
-                materials = [spreadsheet_text(source.meta.material(a, one)), spreadsheet_text(source.meta.material(b, other))]
+                labels = [spreadsheet_text(find(body, face)) for find in (source.meta.material, source.meta.bone)
+                          for body, face in ((a, one), (b, other))]  # fmt: skip
                 shown = "near" if distance and distance[0] > 0 else FILE_STATES[state]
-                writer.writerow([first, last, a, b, one, other, shown, names[a], names[b], *polygons, *materials, *distance])
+                writer.writerow([first, last, a, b, one, other, shown, names[a], names[b], *polygons, *labels, *distance])
         text.flush()
         text.detach()
 

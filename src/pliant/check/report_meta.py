@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +39,11 @@ class ReportMeta(NamedTuple):
 
     def material(self, body: int, face: int) -> str:
         """The name of the material of a face; empty if it has none."""
-        names, numbers = self.bodies[body].materials, self.bodies[body].material_of_face
-        if names is None or numbers is None or face >= len(numbers) or not 0 <= numbers[face] < len(names):
-            return ""
-        return str(names[numbers[face]])
+        return name_of_face(self.bodies[body].materials, self.bodies[body].material_of_face, face)
+
+    def bone(self, body: int, face: int) -> str:
+        """The name of the bone that carries a face most; empty if none does."""
+        return name_of_face(self.bodies[body].bones, self.bodies[body].bone_of_face, face)
 
     def frame_label(self, frame: int) -> str:
         """What people call a frame."""
@@ -49,10 +51,17 @@ class ReportMeta(NamedTuple):
         return labels[frame] if labels is not None and frame < len(labels) else str(frame)
 
 
+def name_of_face(names: Sequence[str] | None, numbers: Indices | None, face: int) -> str:
+    """The name of a face by the table of a body; empty if it has none."""
+    if names is None or numbers is None or face >= len(numbers) or not 0 <= numbers[face] < len(names):
+        return ""
+    return str(names[numbers[face]])
+
+
 def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
     """The bodies of an animation; their BVHs, if they are drawn."""
     report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None,
-                                actor.materials, actor.material_of_face, actor.polygon_of_face)
+                                actor.materials, actor.material_of_face, actor.polygon_of_face, actor.bones, actor.bone_of_face)
                      for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
     counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
