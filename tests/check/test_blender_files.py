@@ -4,6 +4,8 @@
 rod goes through the page that has turned.
 """
 
+import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,6 +55,56 @@ def test_a_book_that_opens(kind, tmp_path):
     assert animation.actors[1 - place].materials == ["Steel"] and not animation.actors[1 - place].material_of_face.any()
     assert book.bones == (["Left", "Right"] if kind in ("skin", "skeleton") else ["joint1"] if kind == "shapes" else None)
     assert book.source_name.split("/")[-1] == book.name and (not kind.startswith("s") or "Book" in book.source_name)
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["skin", "skeleton", "frames"])
+def test_polygons_materials_and_bones_of_faces(kind, form, tmp_path):
+    """Files of results have them for each face, as the actors do: in arrays, in a table of faces, or in the rows of pairs."""
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="pliant[parquet] is not installed")
+    animation = animation_of(BOOKS[kind])
+    check_animation(animation, CheckOptions(frames="4:"), Output(tmp_path, form, report=False, plots=False))
+    expected = []
+    for number, actor in enumerate(animation.actors):
+        for face in range(len(actor.at(0).faces)):
+            polygon = face if actor.polygon_of_face is None else int(actor.polygon_of_face[face])
+            labels = [None if names is None or rows[face] < 0 else names[rows[face]] for names, rows in (
+                (actor.materials, actor.material_of_face), (actor.bones, actor.bone_of_face))]  # fmt: skip
+            expected.append((number, face, polygon, *labels))
+    assert {row[3] for row in expected} == {"Paper", "Ink", "Steel"} and len({row[4] for row in expected}) == (1 if kind == "frames" else 3)
+    if form == "npz":
+        assert npz_faces(tmp_path / "pairs.npz") == expected
+    elif form == "parquet":
+        assert parquet_faces(tmp_path / "faces.parquet") == expected
+    else:
+        assert npz_faces(tmp_path / "pairs.npz") == expected
+        known = {row[:2]: [str(row[2]), *(each or "" for each in row[3:])] for row in expected}
+        with open(tmp_path / "pairs.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert rows and all([row[f"{what}_{side}"] for what in ("polygon", "material", "bone")] == known[int(row[f"body_{side}"]),
+                            int(row[f"face_{side}"])] for row in rows for side in "ab")  # fmt: skip
+
+
+def npz_faces(path):
+    """(body, face, polygon, material, bone) of each face, by the words of the format."""
+    with np.load(path, allow_pickle=False) as file:
+        names = {what: json.loads(file[f"{what}s"].tobytes()) for what in ("material", "bone")}
+        begins, rows = np.cumsum(file["face_counts"]) - file["face_counts"], []
+        for body, count in enumerate(file["face_counts"].tolist()):
+            for face in range(count):
+                places = {what: int(file[f"{what}_of_face"][begins[body] + face]) for what in ("polygon", "material", "bone")
+                          if len(file[f"{what}_of_face"])}  # fmt: skip
+                labels = [names[what][places[what]] if places.get(what, -1) >= 0 else None for what in names]
+                rows.append((body, face, places.get("polygon", face), *labels))
+    return rows
+
+
+def parquet_faces(path):
+    """The same, of Parquet."""
+    from pyarrow import parquet
+
+    return [tuple(row[name] for name in ("body", "face", "polygon", "material", "bone")) for row in parquet.read_table(path).to_pylist()]
 
 
 @pytest.mark.parametrize("kind", ["morph", "frames"])

@@ -219,7 +219,7 @@ def test_a_clean_page_opens_at_the_start(opened):
 
 def test_a_face_that_is_clicked_says_what_it_is(opened):
     """The nearest face under the pointer, with its polygon, its material, its bone and its vertices in the file."""
-    page = opened(with_events())
+    page = opened(with_events(), viewport={"width": 1000, "height": 700})
     drawn(page)
     corners = page.evaluate("""(() => {
         const { viewer } = report, found = [];
