@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import mesh_files
 import naive
 from pair_rows import pair_rows
 from pliant.check.plan import CheckOptions
@@ -121,6 +122,36 @@ def test_what_is_welded_does_not_depend_on_how_it_is_asked(kind, tmp_path):
 
 class Stop(Exception):
     pass
+
+
+@pytest.mark.parametrize("weld", [True, False, 1e-6])
+def test_a_book_of_stl_files_opens(tmp_path, weld):
+    """Faces of STL share no vertices; they are adjacent where they stay together, whatever is asked, by how many, and after a stop."""
+    book = next(actor for actor in animation_of(BOOKS["frames"]).actors if actor.frames == 6)
+    for frame in range(6):
+        (tmp_path / f"book.{frame:04}.stl").write_bytes(mesh_files.stl(*book.mesh(frame)))
+
+    def check_book(folder, frames=":", **more):
+        options = CheckOptions(frames=frames, weld=weld)
+        return check_animation(read(tmp_path), options, Output(tmp_path / folder, report=False, plots=False), **more)
+
+    summary = check_book("all").summary
+    assert summary["with_self"][0] > 100 and not any(summary["with_self"][1:]), "its pages are apart, and the spine is no collision"
+    everything = pair_rows(tmp_path / "all")
+    for name, frames, jobs in (("one", "0", 1), ("jobs", ":", 3), ("some", "1:", 2)):
+        check_book(name, frames, jobs=jobs)
+        wanted = np.arange(6)[slice(1)] if frames == "0" else np.arange(6)[slice(1, None)] if frames == "1:" else np.arange(6)
+        assert pair_rows(tmp_path / name).tolist() == everything[np.isin(everything[:, 0], wanted)].tolist()
+
+    def stop(now):
+        if now.done == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        check_book("parts", progress=stop)
+    seen = []
+    check_book("parts", resume=True, welding=lambda *now: seen.append(now))
+    assert not seen and (tmp_path / "parts" / "pairs.npz").read_bytes() == (tmp_path / "all" / "pairs.npz").read_bytes()
 
 
 def seam(frames=8):
