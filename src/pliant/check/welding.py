@@ -16,8 +16,8 @@ def prepare_welds(animation: Animation, weld: float | bool, stored: ArrayDict, p
     """Find the weld maps of all actors; returns them for the journal. `stored`: those that the journal of a stopped check has."""
     wanted = check_weld(weld)
     moving = [(place, actor) for place, actor in enumerate(animation.actors) if isinstance(actor, FrameActor) and actor.frames > 1]
-    loose = {f"e{place}": actor for place, actor in moving if actor.is_loose}
-    passes = [(0.0, loose)] if loose else []  # before the others: it makes their vertices
+    unindexed = {f"e{place}": actor for place, actor in moving if actor.is_unindexed}
+    passes = [(0.0, unindexed)] if unindexed else []  # before the others: it makes their vertices
     if wanted is not None:
         passes.append((wanted, {f"w{place}": actor for place, actor in moving}))
     found: ArrayDict = {}

@@ -177,10 +177,10 @@ class FrameActor(Actor):
     if they are together in all frames with the faces of frame 0 (`find_welds`), whichever frame is read first. So results do not depend on
     the order in which frames are read, nor on which are.
 
-    is_loose : faces share no vertices in the file, so vertices that stay together are one, however they are welded (`loose.py`)
+    is_unindexed : faces share no vertices in the file, so vertices that stay together are one, however they are welded (`unindexed.py`)
     """
 
-    is_loose = False
+    is_unindexed = False
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
                  source: Path | Callable[[int], Path] | None = None, polygon_of_face: Faces | None = None,

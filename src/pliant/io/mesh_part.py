@@ -85,7 +85,7 @@ def matched_part(part: MeshPart, first: MeshPart) -> MeshPart:
 
 
 def welded_part(part: MeshPart) -> MeshPart:
-    """A loose part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact. `loose.py` does this
+    """A loose part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact. `unindexed.py` does this
     for several frames."""
     if not part.unindexed:
         return part

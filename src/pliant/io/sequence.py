@@ -19,9 +19,9 @@ import numpy as np
 
 from pliant.io.animation import DEFAULT_RATE, Animation, Floats, FrameActor, Mesh
 from pliant.io.limits import refuse
-from pliant.io.loose import LooseActor
 from pliant.io.mesh_part import EMPTY_MESH, MeshPart, matched_part, welded_part
 from pliant.io.polygons import Rows, crossing_note
+from pliant.io.unindexed import UnindexedActor
 
 LoadParts = Callable[[Path], list[MeshPart]]
 PartsOfFile = dict[Path, list[MeshPart]]
@@ -40,7 +40,7 @@ def read_sequence(files: Sequence[Path], load: LoadParts, name: str, ends: Parts
     reader = SequenceReader(files, load, ends)
     is_single = len(reader.first_parts) == 1 and reader.first_parts[0].name == reader.first_path.stem
     actors = [
-        LooseActor(name if is_single else part.name, len(files), partial(reader.corners, k), files.__getitem__)
+        UnindexedActor(name if is_single else part.name, len(files), partial(reader.corners, k), files.__getitem__)
         if part.unindexed and not reader.is_soup[k] else
         FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], files.__getitem__,
                    part.polygon_of_face, partial(reader.polygons, k))

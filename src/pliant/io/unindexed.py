@@ -24,14 +24,14 @@ from pliant.welding import WeldMap, check_weld, count_welded, split_welds
 OWN: WeldMap = np.zeros(0, np.int32)  # in place of a weld map: each file is a mesh of its own
 
 
-class LooseActor(FrameActor):
+class UnindexedActor(FrameActor):
     """An actor whose corners are read frame by frame.
 
     corners : `corners(frame)` are those of all faces (3 f, 3), one face after the other
     source : see `FrameActor`
     """
 
-    is_loose = True
+    is_unindexed = True
 
     def __init__(self, name: str, frames: int, corners: Callable[[int], Floats], source: Callable[[int], Path] | None = None) -> None:
         super().__init__(name, frames, self._join, source=source)
