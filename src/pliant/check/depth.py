@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 import pliant
 from pliant.body import Body
 from pliant.check.distance_bounds import DistanceBounds, lengths_of
-from pliant.check.flood import flood
+from pliant.check.flood import flood, join_pieces
 from pliant.check.pair_keys import Rows, run_starts
 from pliant.query.collide.contacts import contacts_of
 
@@ -35,6 +35,7 @@ NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
 DEPTH_KINDS = ("none", "inside", "through", "at least")
 MAX_PART = 4096  # vertices of a piece of a surface that has passed through an open one
 STRIDES = (64, 8, 1)  # of a piece every 64th vertex is measured first
+EQUAL = 1 - 1e-6  # points whose bounds differ by less are measured together
 MAX_DEPTH = 3e38  # depths are stored in float32
 
 Indices = NDArray[np.int64]
@@ -163,8 +164,11 @@ def part_depths(mesh: Connectivity, other: Connectivity, vertices: Floats, cross
     points = reached[measured[piece[reached]]]
     depths, bounds[points] = farthest(other.body, vertices[points], piece[points], pieces, bounds[points])
     if not other.closed:
-        depths[rest_of(surfaces_of(pieces, mine), unfinished, depths)] = 0.0
-    return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
+        surfaces = np.arange(pieces, dtype=np.int32)
+        join_pieces(mine, surfaces)
+        depths[rest_of(surfaces, unfinished, depths)] = 0.0
+    one, two, three = np.append(depths, 0.0)[mine].T  # the last: of corners that were not reached
+    return np.maximum(np.maximum(one, two), three), INSIDE if other.closed else THROUGH
 
 
 def farthest(body: Body, points: Floats, pieces: NDArray[np.int32], count: int, bounds: Floats) -> tuple[Floats, Floats]:
@@ -179,7 +183,7 @@ def farthest(body: Body, points: Floats, pieces: NDArray[np.int32], count: int, 
     starts = run_starts(pieces[:, None])
     lengths = np.diff(np.append(starts, len(points)))
     places, large = np.arange(len(points)) - np.repeat(starts, lengths), np.repeat(lengths > STRIDES[0], lengths)
-    chosen = (bounds == np.repeat(np.maximum.reduceat(bounds, starts), lengths)) & (np.isfinite(bounds) | ~large)
+    chosen = (bounds >= EQUAL * np.repeat(np.maximum.reduceat(bounds, starts), lengths)) & (np.isfinite(bounds) | ~large)
     is_measured = np.zeros(len(points), bool)
     for stride in STRIDES:
         rows = np.flatnonzero((chosen | (large & (places % stride == 0))) & ~is_measured & (bounds > found[pieces]))
@@ -214,23 +218,12 @@ def is_closed(body: Body) -> bool:
     return len(body) > 0 and len(body._open_edges().border) == 0
 
 
-def surfaces_of(pieces: int, corners: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(pieces,): the number of the surface of each piece: faces whose corners (k, 3) are in several pieces join these."""
-    edges = np.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]])
-    edges = edges[(edges >= 0).all(axis=1) & (edges[:, 0] != edges[:, 1])]
-    if not len(edges):
-        return np.arange(pieces, dtype=np.int32)
-    graph = coo_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(pieces, pieces))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
-
-
 def rest_of(surfaces: NDArray[np.int32], unfinished: NDArray[np.bool_], depths: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which pieces are the rest of their surface, and not a part that has passed: those that were not visited completely and, of a surface
     without such a piece, the piece that reaches farthest."""
-    rest = unfinished.copy()
-    has_rest = np.zeros(int(surfaces.max(initial=-1)) + 1, bool)
+    rest, has_rest = unfinished.copy(), np.zeros(int(surfaces.max(initial=-1)) + 1, bool)
     has_rest[surfaces[rest]] = True
-    for piece in np.lexsort((np.arange(len(depths)), -depths)).tolist():
-        if not has_rest[surfaces[piece]]:
-            rest[piece] = has_rest[surfaces[piece]] = True
+    order = np.lexsort((-depths, surfaces))  # stable: of equal depths the first piece
+    farthest_pieces = order[run_starts(surfaces[order][:, None])]
+    rest[farthest_pieces[~has_rest[surfaces[farthest_pieces]]]] = True
     return rest

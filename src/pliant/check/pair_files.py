@@ -69,13 +69,12 @@ class PairSource(NamedTuple):
             yield chunk[:, :6], np.where(chunk[:, 6] > 0, KNOWN, NEW).astype(np.uint8)
 
     def near(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Near pairs of each frame: columns frame, bodies, faces, distance."""
-        for frame in self.frames:
+        """Near pairs of each frame: columns frame, bodies, faces, distance; none without a tolerance."""
+        for frame in self.frames if self.header["within"] is not None else ():
             rows = self.journal.pairs(frame)
-            if "distance" in rows:
-                separate = rows["distance"] > 0
-                yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
-                                                                                ("bodies", "faces", "distance")}}  # fmt: skip
+            separate = rows["distance"] > 0
+            yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
+                                                                            ("bodies", "faces", "distance")}}  # fmt: skip
 
     @property
     def near_count(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
 from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
+from pliant.check.pair_keys import face_offsets
 from pliant.check.report_meta import ReportMeta
 from pliant.check.results import CheckTotals
 from pliant.check.verdict import asides, headline, what_counts
@@ -130,18 +132,16 @@ def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -
             near_counts = np.diff(np.concatenate([[0], np.cumsum(near)])[np.concatenate([[0], ends])])
             near &= np.repeat(near_counts == counts, counts)
         masks = states == NEW, near, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
-        yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
-                                        for mask in masks))  # fmt: skip
+        offsets = face_offsets([len(mesh[1]) for mesh in meshes])
+        numbers = offsets[rows["bodies"]] + rows["faces"]
+        yield Snapshot(frame, meshes, *(marked_faces(numbers[mask], offsets) for mask in masks))
 
 
-def marked_faces(bodies: NDArray[np.int32], faces: NDArray[np.int32], counts: list[int]) -> list[NDArray[np.int32]]:
-    """The faces of each body in pairs of faces (m, 2) of the bodies (m, 2), ascending; `counts`: how many faces each has."""
-    found = []
-    for place, count in enumerate(counts):
-        is_marked = np.zeros(count, bool)
-        is_marked[faces[bodies == place]] = True
-        found.append(np.flatnonzero(is_marked).astype(np.int32))
-    return found
+def marked_faces(numbers: NDArray[np.int64], offsets: NDArray[np.int64]) -> list[NDArray[np.int32]]:
+    """The faces of each body among these numbers of faces (m, 2), see `pair_keys`, ascending."""
+    is_marked = np.zeros(int(offsets[-1]), bool)
+    is_marked[numbers] = True
+    return [np.flatnonzero(is_marked[begin:end]).astype(np.int32) for begin, end in pairwise(offsets.tolist())]
 
 
 def prepare_plots() -> None:

@@ -85,8 +85,9 @@ def matched_part(part: MeshPart, first: MeshPart) -> MeshPart:
 
 
 def welded_part(part: MeshPart) -> MeshPart:
-    """A loose part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact. `unindexed.py` does this
-    for several frames."""
+    """An unindexed part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact. For several
+    frames `unindexed.py` does this.
+    """
     if not part.unindexed:
         return part
     vertices, faces = join_corners(part.vertices[part.faces.ravel()])
