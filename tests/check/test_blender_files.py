@@ -6,6 +6,7 @@ rod goes through the page that has turned.
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,6 +84,17 @@ def test_polygons_materials_and_bones_of_faces(kind, form, tmp_path):
         known = {row[:2]: [str(row[2]), *(each or "" for each in row[3:])] for row in expected}
         with open(tmp_path / "pairs.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
+        assert {row["first"] for row in rows} <= {"1005", "1006"}, "frames as Blender calls them"
+        with open(tmp_path / "events.csv", newline="", encoding="utf-8") as file:
+            events = list(csv.DictReader(file))
+        assert events
+        for event in events:
+            worst = int(event["worst_frame"])
+            mine = [row for row in rows if row["state"] == event["state"] and int(row["first"]) <= worst <= int(row["last"])]
+            for side in "ab":
+                faces = {(int(row[f"body_{side}"]), int(row[f"face_{side}"])) for row in mine}
+                counts = Counter(known[face][2] for face in faces if known[face][2])
+                assert counts.get(event[f"bone_{side}"], 0) == max(counts.values(), default=0)
         assert rows and all([row[f"{what}_{side}"] for what in ("polygon", "material", "bone")] == known[int(row[f"body_{side}"]),
                             int(row[f"face_{side}"])] for row in rows for side in "ab")  # fmt: skip
 

@@ -27,7 +27,9 @@ def test_bounds_of_the_next_frame(noise, size):
     for _ in range(3):
         distances = pl.closest(other, one.vertices[which]).distance
         known.vertices(1)
-        known.keep(0, 1, which, distances)
+        bounds = np.full(len(one.vertices), np.inf)
+        bounds[which] = distances
+        known.keep(0, 1, bounds)
         both = turned(np.concatenate([one.vertices, other.vertices]) / size, generator)
         both = size * (both + noise * generator.normal(size=both.shape))
         one.update(both[: len(BALL[0])])
@@ -40,10 +42,10 @@ def test_bounds_of_the_next_frame(noise, size):
 
 def test_what_is_not_known():
     """Of a body that is another one now, of pairs that were not measured, and where coordinates are too large to fit a motion."""
-    one, other, which = pl.Body(*BALL), pl.Body(*BALL), np.arange(9)
+    one, other = pl.Body(*BALL), pl.Body(*BALL)
     known = DistanceBounds()
     known.begin([one, other])
-    known.vertices(0), known.vertices(1), known.keep(0, 1, which, np.ones(9))
+    known.vertices(0), known.vertices(1), known.keep(0, 1, np.ones(len(one.vertices)))
     known.begin([one, pl.Body(*BALL)])
     assert np.isinf(known.bounds(0, 1)).all() and np.isinf(known.bounds(1, 0)).all()
     assert fit_motion(1e200 * BALL[0], 1e200 * BALL[0]) is None

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,12 @@ class Classifier:
             yield from map(Group, *columns)
         for outer, inner in rows["enclosed"].tolist():
             yield Group(inner, outer, self.enclosures.get((outer, inner), ENCLOSED), 0, 0.0, NO_DEPTH, 0.0)
+
+
+def event_pairs(event: dict[str, Any], rows: ArrayDict, classifier: Classifier) -> NDArray[np.bool_]:
+    """(m,): the pairs of a frame that belong to an event of the summary."""
+    found = (rows["bodies"] == event["bodies"]).all(axis=1)
+    return np.asarray(found & (classifier.states(rows) == STATES.index(event["state"]))) if found.any() else found
 
 
 def pair_depths(rows: ArrayDict) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:

@@ -100,9 +100,10 @@ class DepthFinder:
         if i != j:
             for column, (one, other) in enumerate(((i, j), (j, i))):
                 asked, which = np.unique(mine[:, column], return_inverse=True)
-                meshes, bounds = (self._mesh(one, bodies[one]), self._mesh(other, bodies[other])), self._distances.bounds(one, other)
-                each, kind = part_depths(*meshes, self._distances.vertices(one), rows[:, column], asked, bounds)
-                self._distances.keep(one, other, np.flatnonzero(bounds < np.inf), bounds[bounds < np.inf])
+                bounds, vertices = self._distances.bounds(one, other), self._distances.vertices(one)
+                each, kind = part_depths(self._mesh(one, bodies[one]), self._mesh(other, bodies[other]), vertices, rows[:, column], asked,
+                                         bounds)  # fmt: skip
+                self._distances.keep(one, other, bounds)
                 deeper = each[which] > depths
                 depths[deeper], kinds[deeper] = each[which][deeper], kind
         unknown, shallow = kinds == AT_LEAST, np.zeros(len(mine), bool)

@@ -55,10 +55,10 @@ class DistanceBounds:
         found[np.isnan(found)] = np.inf
         return found
 
-    def keep(self, one: int, other: int, which: Indices, distances: Floats) -> None:
-        """Take the distances, or bounds on them, of some vertices in this frame."""
-        is_known = distances < np.inf
-        self._bounds[one, other] = which[is_known], distances[is_known]
+    def keep(self, one: int, other: int, bounds: Floats) -> None:
+        """Take the distances of all vertices in this frame, or bounds on them; inf of those of which nothing is known."""
+        which = np.flatnonzero(bounds < np.inf)
+        self._bounds[one, other] = which, bounds[which]
 
     def _fit(self, body: int) -> tuple[Floats, Floats, Floats, float] | None:
         """(center, rotation, target, slip) of the motion x → (x − center) rotation + target since the last frame, and how far a vertex of

@@ -149,24 +149,28 @@ def write_parquet(path: Path, source: PairSource) -> None:
 def write_faces(path: Path, meta: ReportMeta) -> Path:
     """Write a row for each face of each body as Parquet: its polygon, and the names of its material and its bone."""
     arrow, parquet = parquet_package()
-    table, label = face_table(meta), arrow.dictionary(arrow.int32(), arrow.string())
+    label = arrow.dictionary(arrow.int32(), arrow.string())
     columns = {"body": arrow.int32(), "face": arrow.int32(), "polygon": arrow.int32(), "material": label, "bone": label}
     header = {"format": FORMAT, "bodies": [body.name for body in meta.bodies]}
     schema = arrow.schema(list(columns.items()), metadata={"pliant": json.dumps(header)})
-    counts = np.array([count.faces for count in meta.counts], np.int64)
-    face = (np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)).astype(np.int32)
-    labels = [arrow.DictionaryArray.from_arrays(arrow.array(rows if len(rows) else np.full(len(face), -1, np.int32),
-                                                            mask=rows < 0 if len(rows) else np.ones(len(face), bool)),
-                                                arrow.array(names, arrow.string()))
-              for rows, names in ((table.material, table.materials), (table.bone, table.bones))]  # fmt: skip
+    table, counts = face_table(meta), np.diff(meta.offsets)
     body = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    face = (np.arange(meta.offsets[-1]) - meta.offsets[body]).astype(np.int32)
+
+    def names_of(rows: NDArray[np.int32], names: list[str]) -> Any:
+        rows = rows if len(rows) else np.full(len(face), -1, np.int32)
+        return arrow.DictionaryArray.from_arrays(arrow.array(rows, mask=rows < 0), arrow.array(names, arrow.string()))
+
+    polygon = table.polygon if len(table.polygon) else face
+    content = [body, face, polygon, names_of(table.material, table.materials), names_of(table.bone, table.bones)]
     with atomic_file(path) as file:
-        parquet.write_table(arrow.table([body, face, table.polygon if len(table.polygon) else face, *labels], schema=schema), file)
+        parquet.write_table(arrow.table(content, schema=schema), file)
     return path
 
 
 def write_csv(path: Path, source: PairSource) -> None:
-    """Write the columns of `table_parts` as text, with names of bodies, and polygons, materials and bones where the file has them."""
+    """Write the columns of `table_parts` as text, with the labels of frames, names of bodies, and polygons, materials and bones where the
+    file has them."""
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
@@ -183,21 +187,23 @@ def write_csv(path: Path, source: PairSource) -> None:
                           for find in (source.meta.polygon, source.meta.material, source.meta.bone)
                           for side, other_faces in zip(sides, may_differ, strict=True)]  # fmt: skip
                 shown = "near" if distance and distance[0] > 0 else FILE_STATES[state]
-                writer.writerow([first, last, a, b, one, other, shown, names[a], names[b], *labels, *distance])
+                frames = [spreadsheet_text(source.meta.frame_label(frame)) for frame in (first, last)]
+                writer.writerow([*frames, a, b, one, other, shown, names[a], names[b], *labels, *distance])
         text.flush()
         text.detach()
 
 
 def write_events(path: Path, summary: dict[str, Any], meta: ReportMeta) -> Path:
     """Write the events of a summary as CSV, with the labels of frames."""
-    columns = ("kind", "state", "body_a", "body_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind", "distance",
-               "worst_pairs", "pairs")  # fmt: skip
+    columns = ("kind", "state", "body_a", "body_b", "bone_a", "bone_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind",
+               "distance", "worst_pairs", "pairs")  # fmt: skip
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
         for row in summary["events"]:
-            names = dict(zip(("body_a", "body_b"), map(spreadsheet_text, row["names"]), strict=True))
+            labels = [*row["names"], *(bone or "" for bone in row["bones"])]
+            names = dict(zip(("body_a", "body_b", "bone_a", "bone_b"), map(spreadsheet_text, labels), strict=True))
             frames = {name: spreadsheet_text(meta.frame_label(row[name])) for name in ("first", "last", "worst_frame")}
             writer.writerow([{**row, **names, **frames}[name] for name in columns])
         text.flush()

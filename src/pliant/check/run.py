@@ -240,6 +240,7 @@ def write_outputs(animation: Animation, options: CheckOptions, output: Output, f
         files.append(write_faces(folder / "faces.parquet", meta))
     sums = results.sum_frames(journal, frames, classifier)
     summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
+    results.name_bones(summary["events"], meta, journal, classifier)
     if output.form == "csv":
         files += [write_pairs(folder / "pairs.csv", source), write_events(folder / "events.csv", summary, meta)]
     with ThreadPoolExecutor(1) as beside:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
+from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier, event_pairs
 from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.pair_keys import face_offsets
@@ -56,18 +56,15 @@ def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: C
     """(center, radius) of the faces of an event in its worst frame; of the contact, if that frame is not drawn."""
     frame, (first, second) = row["worst_frame"], row["bodies"]
     found = journal.pairs(frame)
-    mine = (found["bodies"] == [first, second]).all(axis=1)
+    mine = event_pairs(row, found, classifier)
     if frame in journal.drawn_frames and mine.any():
-        states = {"new": NEW, "static": STATIC, "known": KNOWN, "shallow": SHALLOW, "near": NEAR}
-        mine &= classifier.states(found) == states.get(row["state"], NEW)
-        if mine.any():
-            shapes = journal.shapes(frame)
-            corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
-                shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
-                for column, body in enumerate((first, second))])  # fmt: skip
-            low, high = corners.min(axis=0), corners.max(axis=0)
-            x, y, z = (0.5 * low + 0.5 * high).tolist()
-            return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
+        shapes = journal.shapes(frame)
+        corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
+            shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
+            for column, body in enumerate((first, second))])  # fmt: skip
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        x, y, z = (0.5 * low + 0.5 * high).tolist()
+        return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
     for two, place in zip(found["contacts"].tolist(), found["places"].tolist(), strict=True):
         if two[:2] == [first, second]:
             return relative_point((place[0], place[1], place[2]), meta.origin), min(place[3], MAX_COORDINATE)
