@@ -65,7 +65,8 @@ class Classifier:
         bodies, faces = rows["bodies"], rows["faces"]
         states = np.full(len(faces), NEW, np.uint8)
         if len(self.static) or len(self.known):
-            with_keys = ~is_unkeyed(rows)
+            unkeyed = is_unkeyed(rows)
+            with_keys = ~unkeyed if unkeyed.any() else slice(None)  # a view: frames have many pairs
             keys = pair_keys(self.offsets, bodies[with_keys], faces[with_keys])
             found = np.where(contains(self.static, keys), STATIC, NEW).astype(np.uint8)
             found[contains(self.known, keys)] = KNOWN
@@ -121,4 +122,6 @@ def touching_keys(offsets: Keys, journal: Journal, frame: int) -> tuple[Keys, ND
     if "distance" in rows:
         touching = rows["distance"] == 0
         bodies, faces, unkeyed = bodies[touching], faces[touching], unkeyed[touching]
+    if not unkeyed.any():
+        return np.sort(pair_keys(offsets, bodies, faces)), bodies[:0], faces[:0]
     return np.sort(pair_keys(offsets, bodies[~unkeyed], faces[~unkeyed])), bodies[unkeyed], faces[unkeyed]

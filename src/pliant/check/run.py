@@ -217,9 +217,9 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
         states = classifier.states(rows)
         wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
         wanted &= workers[0].options.depth
-        touching = np.flatnonzero(states != NEAR)
+        touching = states != NEAR if "distance" in rows else slice(None)
         depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
-        found = results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching]), time.perf_counter() - begin)
+        found = results.depth_rows(states, np.flatnonzero(wanted), depths.of(wanted[touching]), time.perf_counter() - begin)
         with lock:
             journal.add_depths(frame, found)
 
