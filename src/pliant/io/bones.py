@@ -1,4 +1,7 @@
-"""Which bone carries a face most: names for people of where on a skinned body it is."""
+"""Which bone carries a face most: names for people of where on a skinned body it is.
+
+SciPy would do it as well, but the process that reads USD files starts without it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,13 +40,12 @@ def find_bones(names: Sequence[str], corners: NDArray[Any], counts: Indices, joi
         sizes = counts[begin : begin + CHUNK]
         some = corners[ends[begin] : ends[begin + len(sizes)]]
         rows = np.repeat(np.repeat(np.arange(len(sizes)), sizes), joints.shape[1])
-        sums = coo_array((weights[some].ravel(), (rows, joints[some].ravel())), shape=(len(sizes), len(names))).tocsr()
-        sums.sum_duplicates()
-        rows = np.repeat(np.arange(len(sizes)), np.diff(sums.indptr))
+        keys, which = np.unique(rows * len(names) + joints[some].ravel(), return_inverse=True)
+        sums, (rows, bones) = np.bincount(which.ravel(), weights[some].ravel()), np.divmod(keys, max(len(names), 1))
         largest = np.zeros(len(sizes))
-        np.maximum.at(largest, rows, sums.data)
-        best = np.flatnonzero((sums.data == largest[rows]) & (sums.data > 0))[::-1]
-        found[begin + rows[best]] = sums.indices[best]  # backwards: the first of equal ones stays
+        np.maximum.at(largest, rows, sums)
+        best = np.flatnonzero((sums == largest[rows]) & (sums > 0))[::-1]
+        found[begin + rows[best]] = bones[best]  # backwards: the first of equal ones stays
     used = np.unique(found[found >= 0])
     numbers = np.where(found >= 0, np.searchsorted(used, found), -1).astype(np.int32)
     return Bones([names[k] for k in used], numbers)
