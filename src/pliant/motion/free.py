@@ -50,13 +50,17 @@ ORIGIN_BITS = 10                                                        # bits o
 BLOCK = 32                                                              # vertices
 NO_INDICES = np.zeros(0, np.int64)
 MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48           # between these the scale is 1; bits of a step of scales: see LIMITS
+MAX_REACH_BITS = 28
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `in_filter_range` as in
-# `Free`, the address and length of the flat vertices, and whether the origin was given.
+# `Free`, the address and length of the flat vertices, and whether the origin was given. Of motions that compute vertices on demand also
+# what their policies read: how many shapes are active, the number of updates, the largest `size` of a bound, and a bound of the rounding of
+# a position, both times the scale.
 MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))),
                              ("reach", np.dtype(np.float64)),
                              ("scale", np.dtype(np.float64)),
-                             *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed"))])
+                             *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed", "n_active", "frame")),
+                             ("size", np.dtype(np.float64)), ("error_bound", np.dtype(np.float64))])
 
 
 @kernel
@@ -210,12 +214,13 @@ def filter_range_mask(row):
     return (size <= RANGE_MAX) & ((size >= RANGE_MIN) | (size <= 0))
 
 
+@helper
 def scale_for(reach):
     """The power of two that brings `reach` into the range of float32 lanes: of 2**STEP, but for the smallest subnormal numbers."""
     if MIN_REACH <= reach <= MAX_REACH or reach == 0.0:
         return 1.0
-    steps = math.ceil((math.frexp(reach)[1] - math.log2(MAX_REACH)) / SCALE_STEP_BITS)
-    return math.ldexp(1.0, min(-SCALE_STEP_BITS * steps, 1023))
+    steps = math.ceil((math.frexp(reach)[1] - MAX_REACH_BITS) / SCALE_STEP_BITS)
+    return math.ldexp(1.0, int(min(-SCALE_STEP_BITS * steps, 1023)))
 
 
 def round_origin(point, half):
