@@ -54,8 +54,8 @@ LANES = 8                                                               # as of 
 
 
 # What is known of a body for good: addresses of its arrays, as in `Blended`, and numbers.
-BODY_DTYPE = np.dtype([(name, np.int64) for name in ("motion", "maps", "columns", "planes", "weight_ranges", "map_ids", "rest_boxes", "ends",
-                                                     "weight_sums", "norms", "n_maps", "n_ranges", "max_influences")]
+BODY_DTYPE = np.dtype([(name, np.int64) for name in ("motion", "maps", "columns", "planes", "weight_ranges", "map_ids", "rest_boxes",
+                                                     "ends", "weight_sums", "norms", "n_maps", "n_ranges", "max_influences")]
                       + [(name, np.float64, (3,)) for name in ("centre", "half", "max_rest", "rest_scale")]
                       + [("underflow", np.float64), ("smallest", np.float64)])
 
@@ -274,8 +274,10 @@ class Blended(Motion):
         body["underflow"] = UNDERFLOW_BOUND * (1 + float(self._max_rest.sum()))  # what is too small in a sum of maps counts times these
         body["smallest"] = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
         ranges = self._ranges
-        for name, array in (("maps", self.controls), ("columns", self.columns), ("planes", self.planes), ("ends", ranges.begins),
-                            *((name, getattr(ranges, name)) for name in ("weight_ranges", "map_ids", "rest_boxes", "weight_sums", "norms"))):
+        arrays = {"maps": self.controls, "columns": self.columns, "planes": self.planes, "ends": ranges.begins,
+                  "weight_ranges": ranges.weight_ranges, "map_ids": ranges.map_ids, "rest_boxes": ranges.rest_boxes,
+                  "weight_sums": ranges.weight_sums, "norms": ranges.norms}
+        for name, array in arrays.items():
             body[name] = array.ctypes.data
         body["n_ranges"] = len(ranges.map_ids)
         self._body_address = self.body_record.ctypes.data

@@ -209,10 +209,11 @@ def weights_entry():
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
         motion, n = array_at(as_pointer(blend["motion"]), 1, MOTION_DTYPE)[0], blend["n_references"]
+        shape_weights = array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64)
         return np.int64(choose_references(
-            blend, motion, array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64),
-            array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64), array_at(as_pointer(blend["scales"]), n, np.float64),
-            array_at(as_pointer(blend["active"]), n, np.int64), array_at(as_pointer(blend["weights"]), n, np.float32)))
+            blend, motion, array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64), shape_weights,
+            array_at(as_pointer(blend["scales"]), n, np.float64), array_at(as_pointer(blend["active"]), n, np.int64),
+            array_at(as_pointer(blend["weights"]), n, np.float32)))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]

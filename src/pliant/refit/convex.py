@@ -164,7 +164,8 @@ def node_entry(volume, width):
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
         return bound_node(bvh.nodes, bvh.leaves, requested_node(i), requested_lanes(i), bvh.tree_state.ranges, bvh.tree_state.record[0],
-                          bvh.motion.record[0], bvh.points, bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame, requested_stamp(i, bvh.nodes, bvh.frame))
+                          bvh.motion.record[0], bvh.points, bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame,
+                          requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
