@@ -258,12 +258,12 @@ def test_bodies_that_grow_absurd_while_they_are_asked(monkeypatch):
     """Another thread's update may come between the choice of how to ask and the question: then they are asked one by one."""
     scene = pl.Scene([cube(0.0), cube(1.2), cube(3.0)])
     real, choices = narrow_phase.can_batch, iter([True] * 3)
-    monkeypatch.setattr(narrow_phase, "can_batch", lambda body: next(choices, False))
+    monkeypatch.setattr(narrow_phase, "can_batch", lambda body, one_thread: next(choices, False))
     monkeypatch.setattr(narrow_phase, "run_batch", lambda *given: pytest.fail("asked together"))
     assert len(scene.within(0.3)) > 0
     choices = iter([True] * 3)
     assert scene.distance().bodies.tolist() == [0, 1]
-    assert real(scene[0])
+    assert real(scene[0], True)
 
 
 @kernels

@@ -76,7 +76,7 @@ def test_keys_without_bits_for_all_pairs(bits, monkeypatch):
 def test_bodies_that_grow_absurd_while_they_are_asked(monkeypatch):
     """Another thread's update may come between the choice of how to ask and the question: then they are asked one by one."""
     scene = pl.Scene([cube(0.0), cube(0.5), pl.Body.rigid(*meshes.cube((0.9, 0, 0)))])
-    monkeypatch.setattr(narrow_phase, "can_batch", lambda body: False)
+    monkeypatch.setattr(narrow_phase, "can_batch", lambda body, one_thread: False)
     monkeypatch.setattr(narrow_phase, "run_batch", lambda *given: pytest.fail("asked together"))
     assert len(assert_scene(scene)) > 0
 

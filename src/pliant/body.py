@@ -371,9 +371,8 @@ class Body(QueryBody):
         elif vertices is not None:
             rows = self._motion.validate_input(vertices)
         tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, rows, indices)
-        if matrix is not None:
-            validate.check_transform_range("transform", matrix, self._motion.bound_after(rows, indices),
-                                           partial(self._motion.vertices_after, rows, indices))
+        if matrix is not None and not validate.in_transform_range(matrix, self._motion.bound_after(rows, indices)):
+            validate.check_transform_range("transform", matrix, partial(self._motion.vertices_after, rows, indices))
         return _Update(rows, copy, indices, tree_key, matrix)
 
     def _apply(self, update: _Update) -> None:

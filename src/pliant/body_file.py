@@ -59,9 +59,8 @@ def read_body(path):
         transform = None if meta.get("transform") is None else validate.transform("transform", meta["transform"])
         rigid = validate.flag("rigid", meta.get("rigid"))
         motion = motion_of(meta, arrays, shapes, options, rigid)
-        if transform is not None:
-            validate.check_transform_range("transform", transform, motion.bound_after(None, None),
-                                           partial(motion.vertices_after, None, None))
+        if transform is not None and not validate.in_transform_range(transform, motion.bound_after(None, None)):
+            validate.check_transform_range("transform", transform, partial(motion.vertices_after, None, None))
         weld_map: Any = validate_weld.weld_map("same", arrays["same"], shapes.shape[1])
         nodes = arrays["child"], arrays["count"], arrays["leaf_faces"]
         tree = validated_tree(*nodes, weld_map[faces], options.arity, options.leaf)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.core import validate
+from pliant.core.sorting import distinct_values
 from pliant.errors import ArgumentError
 from pliant.query.collide.batch_task import world_boxes
 from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
@@ -66,7 +67,7 @@ class Scene(SceneMembers):
         """(p, 2) ids of bodies whose boxes overlap and that are not ignored, the lower one first, sorted."""
         self._refresh_sweep()
         slots = self._sweep.pairs()
-        return self._ids_of_pairs(slots[self._counted(slots)])[0]
+        return self._ids_of_pairs(slots[self._counted(slots)] if self._ignored else slots)[0]
 
     def _close_pairs(self, distance: float, beyond: float = -1.0) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """(ids (p, 2) as those of `candidates`, gaps (p,)) of bodies whose boxes are at most `distance` apart, but more than `beyond`."""
@@ -119,7 +120,7 @@ class Scene(SceneMembers):
             tested = _sorted_rows(np.concatenate([tested, np.repeat(ids, 2, axis=1)]))
         query = self._query_until_hit if options.stops_early else self._query_pairs
         found = query(tested, self._cached_rows(tested, options), options) if len(tested) else empty_results(options.contacts)
-        tested = tested[:len(found.ends)]
+        tested = tested[:len(found.ends)] if len(found.ends) < len(tested) else tested
         self._last_answer = _CachedAnswer(options.answer_key, tested.copy(),
                                           found._replace(arrays={name: array.copy() for name, array in found.arrays.items()}))
         self._moved_ids -= moved_ids                                    # the caller may write to the returned arrays: hence the copies
@@ -209,8 +210,8 @@ class Scene(SceneMembers):
 
     def _bodies_of_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[Body], NDArray[np.int64]]:
         """(bodies, pairs (p, 2) of indices into them) of pairs of ids."""
-        ids, places = np.unique(pairs, return_inverse=True)
-        return [self._members[number].body for number in ids.tolist()], places.reshape(-1, 2)
+        ids, places = distinct_values(pairs, self._next_id)
+        return [self._members[number].body for number in ids.tolist()], places
 
     def _query_until_hit(self, pairs: NDArray[np.int64], cached_rows: NDArray[np.int64], options: ManyOptions) -> PairResults:
         """Query pairs of bodies, up to the first that has a pair of faces."""
@@ -229,6 +230,8 @@ class Scene(SceneMembers):
         """Query all pairs of bodies: from the cache, or in a narrow phase for all others."""
         answers, rows = [], []                                          # answers, and the rows of `pairs` that each is for
         is_new = cached_rows < 0
+        if is_new.all():
+            return collide_pairs(*self._bodies_of_pairs(pairs), options)
         known, new = np.flatnonzero(~is_new), np.flatnonzero(is_new)
         if len(known):
             rows.append(known)
@@ -296,7 +299,7 @@ def _scene_pairs(tested: NDArray[np.int64], found: PairResults, options: ManyOpt
     arrays, counts = dict(found.arrays), found.counts
     complete = bool(found.complete.all()) or (options.stops_early and bool(counts.any()))
     return (SceneContactPairs if options.contacts else ScenePairs)(
-        np.repeat(tested, counts, axis=0), arrays.pop("faces"), Stats(*found.counters.sum(0).tolist()), tested, found.counters,
+        tested.repeat(counts, axis=0), arrays.pop("faces"), Stats(*found.counters.sum(axis=0).tolist()), tested, found.counters,
         unresolved=None if complete else tested[~found.complete], complete=complete, **arrays)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, sort_pairs
+from pliant.core.sorting import DIGIT_BITS, MIN_RADIX_KEYS, distinct_values, sort_pairs
 
 SIZES = [0, 1, 2, MIN_RADIX_KEYS - 1, MIN_RADIX_KEYS, MIN_RADIX_KEYS + 1, 3 * MIN_RADIX_KEYS, 2500]
 BITS = range(1, 32)  # of each number of a pair: int32 without its sign
@@ -61,3 +61,15 @@ def test_an_even_and_an_odd_number_of_passes_end_in_the_right_array():
         width = digits * DIGIT_BITS
         high = max(width // 2, width - 31)
         expect_sorted(drawn(digits, MIN_RADIX_KEYS + 5, high, width - high, 300), high, width - high)
+
+
+@pytest.mark.parametrize("bound", [1, 7, 5000, 1 << 20])
+def test_distinct_values(bound):
+    """As `np.unique`, by a table or by sorting; the values stay as they are."""
+    rng = np.random.default_rng(bound)
+    for shape in ((0, 2), (1, 2), (40, 2)):
+        values = rng.integers(0, bound, shape)
+        before = values.copy()
+        distinct, places = distinct_values(values, bound)
+        assert np.array_equal(distinct, np.unique(values)) and places.shape == shape
+        assert np.array_equal(distinct[places], values) and np.array_equal(values, before)

@@ -306,7 +306,7 @@ def test_bodies_that_are_refused(bad, error, message):
 
 @pytest.mark.parametrize("policy", POLICIES[:1] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(motion, "set_maps"), (motion, "set_planes"), (motion, "bound_body"),
+@pytest.mark.parametrize(("owner", "name"), [(motion.Blended, "_set_state"),
                                              (motion.Blended, "update"), (Bvh, "invalidate")][::3 if OFF else 1])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""

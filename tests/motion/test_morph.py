@@ -240,7 +240,7 @@ def stop_once(monkeypatch, where, name, late):
 
 @pytest.mark.parametrize("policy", POLICIES[:2] if OFF else POLICIES, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(("owner", "name"), [(motion, "set_weights"), (motion, "scale_for"), (motion.Morph, "update"), (Bvh, "invalidate")])
+@pytest.mark.parametrize(("owner", "name"), [(motion, "set_weights"), (motion.Morph, "update"), (Bvh, "invalidate")])
 def test_an_interrupted_update_leaves_a_body_whole(owner, name, late, policy, monkeypatch):
     """Its vertices, volumes, what it remembers of them and what scenes do belong together: the old ones, or the new ones."""
     rows = targets(BALL, 3)
@@ -277,7 +277,7 @@ def test_interrupted_while_all_vertices_are_set(policy, late, monkeypatch):
 @pytest.mark.parametrize("policy", BLENDED, ids=str)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("owner", "name"),
-                         [(blended, "prepare_bvh"), (blended, "choose_references"), (blended, "node_entry"), (blended, "vertex_spans"),
+                         [(blended, "prepare_bvh"), (blended, "weigh_references"), (blended, "node_entry"), (blended, "vertex_spans"),
                                              (lazy, "refit_each_node")])
 def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, monkeypatch):
     body, other = pl.Body.morph(targets(BALL, 3), FACES, policy=policy), others()
@@ -287,7 +287,7 @@ def test_an_interrupted_question_can_be_asked_again(owner, name, late, policy, m
         pl.collide(body, other)
     assert_as_free(body)
     body.update([0, 0.5, 0.5])
-    stop_once(monkeypatch, blended, "choose_references", late)
+    stop_once(monkeypatch, blended, "weigh_references", late)
     with pytest.raises(KeyboardInterrupt):
         pl.collide(body, other)
     assert_as_free(body)

@@ -14,7 +14,7 @@ from child import together
 from pliant import shapes
 from pliant.errors import FileError
 from pliant.query import scheduler
-from pliant.refit import hybrid as hybrid_policy
+from pliant.refit import vertex_spans
 from pliant.refit.policy import Bvh
 from pliant.tree.nodes import BUILDERS, WIDTH_OF_ARITY
 
@@ -131,10 +131,10 @@ def test_the_upper_levels_of_a_lopsided_tree_are_few_nodes(arity):
     body.update(vertices + 1)
     shape = shape_of(body)
     shape.refit()
-    levels = hybrid_policy.levels_by_count(shape.tree_state.level_ends)
+    levels = vertex_spans.levels_by_count(shape.tree_state.level_ends)
     upper = int((shape.tree_state.levels < levels).sum())
     assert shape.record["root_levels"][0] == levels
-    assert 1 <= upper <= max(hybrid_policy.UPPER_NODES * len(shape.nodes) ** 0.5, 1)
+    assert 1 <= upper <= max(vertex_spans.UPPER_NODES * len(shape.nodes) ** 0.5, 1)
     assert len(shape.nodes) < 20 or upper < (shape.tree_state.levels < shape.tree.depth // 2).sum()
 
 

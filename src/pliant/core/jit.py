@@ -31,7 +31,7 @@ OPTIONS = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "fastmath": F
 BODY_OPTIONS = {name: value for name, value in OPTIONS.items() if name != "nogil"} | {"forceinline": True, "no_cpython_wrapper": True}
 ENTRY_OPTIONS = {name: value for name, value in OPTIONS.items() if name not in ("nogil", "_nrt", "no_cfunc_wrapper")}
 DISABLED = bool(config.DISABLE_JIT)
-_compiling, _seconds = threading.local(), [0.0]
+_compiling, _seconds, _NO_CONTEXT = threading.local(), [0.0], nullcontext()
 
 
 def _randomise_symbols():
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 def ignore_float_errors():
     """A context that ignores overflow and NaN, which occur in empty lanes: kernels never warn of them, and NumPy, which runs the formulas
     with the JIT off, must not."""
-    return np.errstate(all="ignore") if DISABLED else nullcontext()
+    return np.errstate(all="ignore") if DISABLED else _NO_CONTEXT
 
 
 def kernel(function):

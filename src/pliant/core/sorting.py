@@ -7,6 +7,7 @@ import numpy as np
 from pliant.core.jit import kernel
 
 DIGIT_BITS = 11
+MAX_TABLE = 1 << 12                                                     # entries that a table has for few values
 MIN_RADIX_KEYS = 256                                                    # below this the general sort is faster
 
 
@@ -35,6 +36,33 @@ def unpack_pairs(keys, high_bits, low_bits, pairs):
     """pairs[i] = (the `high_bits` bits of keys[i] above the lowest `low_bits`, the lowest `low_bits`)."""
     for i in range(len(pairs)):
         pairs[i, 0], pairs[i, 1] = (keys[i] >> low_bits) & ((1 << high_bits) - 1), keys[i] & ((1 << low_bits) - 1)
+
+
+@kernel
+def number_distinct(values, numbers, distinct):
+    """List the distinct ones of `values` (n,), ascending, and replace each by its place on that list; how many. `numbers` has a zero for
+    every value that may occur."""
+    for value in values:
+        numbers[value] = 1
+    n = 0
+    for value in range(len(numbers)):
+        if numbers[value]:
+            distinct[n], numbers[value] = value, n
+            n += 1
+    for k in range(len(values)):
+        values[k] = numbers[values[k]]
+    return n
+
+
+def distinct_values(values, bound):
+    """(the distinct ones of these int64 from 0 to `bound` − 1, ascending; the place of each value among them). For few values below a small
+    bound it takes a fifth of the time of `np.unique`."""
+    if bound > MAX_TABLE + 2 * values.size:
+        distinct, places = np.unique(values, return_inverse=True)
+        return distinct, places.reshape(values.shape)
+    places = values.copy()
+    distinct = np.empty(min(bound, values.size), np.int64)
+    return distinct[:number_distinct(places.reshape(-1), np.zeros(bound, np.int64), distinct)], places
 
 
 def sort_pairs(keys, high_bits, low_bits, extra_bits=0):

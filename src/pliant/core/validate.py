@@ -11,6 +11,7 @@ from os import PathLike
 import numpy as np
 
 from pliant.core.device import check_on_host
+from pliant.core.jit import kernel
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
 
 FLOAT64, INT32 = np.dtype(np.float64), np.dtype(np.int32)
@@ -20,6 +21,7 @@ MAX_COORDINATE = 1e300                                                  # below 
 WEIGHT_SUM_TOLERANCE = 1e-6                                             # allowed deviation of the sum of weights from 1
 WEIGHT_ROUNDING = 2.0**-52                                              # a weight: no worse than after a division by the sum
 MAX_FACES = 1 << 30                                                     # of a body: all links and depths of BVHs allow for that many
+MATRIX_SHAPES = (4, 4), (3, 4)
 EXACT_INTEGER = 2**53                                                   # beyond, float64 skips integers
 
 
@@ -71,6 +73,10 @@ def targets(name, value, rows=None):
 def weights(name, value, count, convex):
     """`value` as (count,) float64, finite; if `convex`, not negative, with a sum of 1 within WEIGHT_SUM_TOLERANCE, which is then
     normalised to 1, up to rounding."""
+    if convex and type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape == (count,):
+        values = value.tolist()                                         # the fast path of every frame: NaN does not pass a sum of 1
+        if abs(sum(values) - 1) <= WEIGHT_ROUNDING * count and min(values) >= 0.0:
+            return value.copy()
     array = _array(name, value)
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise ArgumentTypeError(f"{name}: expected real numbers, got dtype {array.dtype}")
@@ -323,9 +329,11 @@ def flag(name, value):
 
 def transform(name, value):
     """A rigid transform, (4, 4) or (3, 4), as 12 float64, the rows of (R | t)."""
+    if type(value) is np.ndarray and value.dtype is FLOAT64 and value.shape in MATRIX_SHAPES and value.flags.carray:
+        matrix = np.empty(12)
+        if copy_clearly_rigid(value, matrix):
+            return matrix                                               # the fast path of every frame
     array = _array(name, value)
-    if array.dtype is FLOAT64 and array.shape in ((4, 4), (3, 4)) and _clearly_rigid(array.tolist()):
-        return array[:3].reshape(-1).copy()                             # the fast path of every frame
     if array.shape not in ((4, 4), (3, 4)):
         raise MeshError(f"{name}: expected a matrix of shape (4, 4) or (3, 4), got {array.shape}")
     rows = _canonical(array, FLOAT64)
@@ -344,21 +352,34 @@ def transform(name, value):
     return np.ascontiguousarray(rows[:3]).reshape(-1).copy()
 
 
-def _clearly_rigid(rows):
-    """Do these rows of numbers pass all checks, whatever the rounding?"""
-    (a, b, c, x), (d, e, f, y), (g, h, i, z) = rows[:3]
-    return (abs(a * a + d * d + g * g - 1) < CLEARLY_RIGID_TOLERANCE and abs(b * b + e * e + h * h - 1) < CLEARLY_RIGID_TOLERANCE
-            and abs(c * c + f * f + i * i - 1) < CLEARLY_RIGID_TOLERANCE and abs(a * b + d * e + g * h) < CLEARLY_RIGID_TOLERANCE
-            and abs(a * c + d * f + g * i) < CLEARLY_RIGID_TOLERANCE and abs(b * c + e * f + h * i) < CLEARLY_RIGID_TOLERANCE
-            and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0
-            and abs(x) < MAX_COORDINATE and abs(y) < MAX_COORDINATE and abs(z) < MAX_COORDINATE
-            and (len(rows) == 3 or rows[3] == [0, 0, 0, 1]))
+@kernel
+def copy_clearly_rigid(rows, matrix):
+    """Copy the rows of (R | t) into a matrix (12,); False, and what is there does not count, unless they pass all checks, whatever the
+    rounding."""
+    for k in range(3):
+        for j in range(4):
+            matrix[4 * k + j] = rows[k, j]
+            if not abs(rows[k, j]) < (2.0 if j < 3 else MAX_COORDINATE):  # from here on nothing overflows
+                return False
+    for j in range(3):
+        for i in range(j, 3):
+            product = rows[0, i] * rows[0, j] + rows[1, i] * rows[1, j] + rows[2, i] * rows[2, j]
+            if not abs(product - (1.0 if i == j else 0.0)) < CLEARLY_RIGID_TOLERANCE:
+                return False
+    a, b, c, d, e, f = rows[0, 0], rows[0, 1], rows[0, 2], rows[1, 0], rows[1, 1], rows[1, 2]
+    if not a * (e * rows[2, 2] - f * rows[2, 1]) - b * (d * rows[2, 2] - f * rows[2, 0]) + c * (d * rows[2, 1] - e * rows[2, 0]) > 0:
+        return False
+    return len(rows) == 3 or (rows[3, 0] == 0.0 and rows[3, 1] == 0.0 and rows[3, 2] == 0.0 and rows[3, 3] == 1.0)
 
 
-def check_transform_range(name, matrix, bound, vertices):
-    """Refuse a transform (12,) that makes `vertices()` (n, 3), no coordinate larger than `bound`, overflow float64."""
-    if bound < MAX_COORDINATE and max(map(abs, matrix.tolist())) < MAX_COORDINATE:
-        return
+def in_transform_range(matrix, bound):
+    """Can no coordinate up to `bound` overflow float64 under this transform (12,), which `transform` has passed?"""
+    return (bound < MAX_COORDINATE and abs(matrix.item(3)) < MAX_COORDINATE and abs(matrix.item(7)) < MAX_COORDINATE
+            and abs(matrix.item(11)) < MAX_COORDINATE)
+
+
+def check_transform_range(name, matrix, vertices):
+    """Refuse a transform (12,) that makes `vertices()` (n, 3) overflow float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         rows, matrix = vertices(), matrix.reshape(3, 4)
         bad = ~np.isfinite(rows @ matrix[:, :3].T + matrix[:, 3]).all(axis=1)

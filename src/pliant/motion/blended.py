@@ -13,13 +13,14 @@ filled since the update, and all after `complete`. `planes` (m, 3, 4) are the ro
 `rest_scale`, one for each axis, to places relative to the origin, times the scale; no bound along a row is larger than `size`.
 `error_bound` bounds the rounding of a position, times the scale.
 """
-import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core import validate, validate_rig
-from pliant.core.jit import helper, kernel
+from pliant.core.function_pointer import array_at, as_pointer, python_entry
+from pliant.core.jit import DISABLED, helper, kernel
 from pliant.core.simd import (
     add_rounded,
     extract,
@@ -35,12 +36,12 @@ from pliant.core.simd import (
     vector4,
     where,
 )
-from pliant.core.soa import aligned_zeros, packed_dtype, publish, stamp
+from pliant.core.soa import aligned_zeros, packed_dtype, prefetch, publish, stamp
 from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.morph import EPSILON, MAX_COORDINATE
-from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, register_motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, prefetch_vertex, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
 from pliant.motion.weight_bounds import SECOND, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
@@ -50,6 +51,13 @@ MAX_RECENTRINGS = 4                                                     # bounds
 LAST_FRAME = 2**31 - 1
 STAMP_DTYPE = packed_dtype([("stamp", np.dtype(np.int32))], 4)
 LANES = 8                                                               # as of most nodes; one bounds the body
+
+
+# What is known of a body for good: addresses of its arrays, as in `Blended`, and numbers.
+BODY_DTYPE = np.dtype([(name, np.int64) for name in ("motion", "maps", "columns", "planes", "weight_ranges", "map_ids", "rest_boxes",
+                                                     "ends", "weight_sums", "norms", "n_maps", "n_ranges", "max_influences")]
+                      + [(name, np.float64, (3,)) for name in ("centre", "half", "max_rest", "rest_scale")]
+                      + [("underflow", np.float64), ("smallest", np.float64)])
 
 
 class Skin(NamedTuple):
@@ -92,6 +100,17 @@ def _(state, r):
         flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
         store4(state.points, 4 * v, to_float32((row - load4(state.origin, 0)) * state.scale))
         publish(state.stamps, r, state.frame)
+
+
+@prefetch_vertex.register(Skin)
+def _(state, r):
+    v, begin = np.int64(state.vertex_ids[r]), state.begins[r]
+    prefetch(state.weights, begin)
+    prefetch(state.weights, state.begins[r + 1] - 1)
+    prefetch(state.map_ids, begin)
+    prefetch(state.rest, 3 * np.int64(r))
+    prefetch(state.flat, 3 * v)
+    prefetch(state.points, 4 * v)
 
 
 @kernel
@@ -152,9 +171,9 @@ def set_planes(maps, centre, half, rest_scale, origin, scale, planes):
 
 
 @kernel
-def bound_body(record, ranges, margin, size):
+def bound_body(fields, ranges, margin, size):
     """Set the box and the reach from the bounds of the first lane; `margin` is what these may be short of, in the units of the planes."""
-    fields, reach = record[0], 0.0
+    reach = 0.0
     box, origin, scale = fields["box"], fields["origin"], fields["scale"]
     for d in range(3):
         low, high = bound_direction(ranges, np.int64(0), len(ranges.map_ids), np.int64(0), np.int64(1), np.int64(0), np.int64(d),
@@ -163,6 +182,51 @@ def bound_body(record, ranges, margin, size):
         box[d], box[d + 4] = origin[d] + low - abs(origin[d]) * EPSILON, origin[d] + high + abs(origin[d]) * EPSILON
         reach = max(reach, max(-low, high))
     fields["reach"] = reach * (1 + 2.0**-40)
+
+
+@kernel
+def set_state(motion, body, maps, columns, planes, ranges):
+    """After new maps or another origin: set the columns, planes and record of the motion, from what is known of the body for good; should
+    the origin move?"""
+    origin = motion["origin"]
+    size, largest, smallest = set_maps(maps, columns, body["centre"], body["half"], body["max_rest"], origin)
+    error = (body["max_influences"] + 8) * (EPSILON * (largest + max(abs(origin[0]), max(abs(origin[1]), abs(origin[2]))))
+                                            + body["underflow"])
+    size = (size + error) * (1 + 2.0**-40)
+    scale = scale_for(size)
+    size, error = size * scale, error * scale
+    motion["scale"], motion["size"], motion["error_bound"] = scale, size, error
+    motion["in_filter_range"] = min(smallest, 1.0) * body["smallest"] >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
+    set_planes(maps, body["centre"], body["half"], body["rest_scale"], origin, scale, planes)
+    bound_body(motion, ranges, rounding_margin(len(ranges.map_ids), size) + 2 * error, size)
+    box, half_extent, reach = motion["box"], 0.0, motion["reach"]
+    for k in range(3):
+        half_extent = max(half_extent, 0.5 * box[k + 4] - 0.5 * box[k])
+    return not (reach / MAX_DRIFT <= half_extent or (motion["fixed"] != 0 and reach != np.inf))
+
+
+@cache
+def state_entry():
+    """The function (address of a BODY_DTYPE record, frame) that calls `set_state`: with arrays for arguments it would take 5 µs longer."""
+    weight_range, rest_box, weight_sum = range_dtypes(LANES)
+
+    def enter(address, frame):
+        body = array_at(as_pointer(address), 1, BODY_DTYPE)[0]
+        motion = array_at(as_pointer(body["motion"]), 1, MOTION_DTYPE)[0]
+        m, n = body["n_maps"], body["n_ranges"]
+        maps = array_at(as_pointer(body["maps"]), (m, 3, 4), np.float64)
+        columns = array_at(as_pointer(body["columns"]), 16 * m, np.float64)
+        planes = array_at(as_pointer(body["planes"]), 12 * m, np.float32)
+        ends = array_at(as_pointer(body["ends"]), 2, np.int64)
+        ranges = NodeRanges(array_at(as_pointer(body["weight_ranges"]), n, weight_range),
+                            array_at(as_pointer(body["map_ids"]), n, np.int32), ends,
+                            array_at(as_pointer(body["rest_boxes"]), n, rest_box), ends,
+                            array_at(as_pointer(body["weight_sums"]), 1, weight_sum),
+                            array_at(as_pointer(body["norms"]), 3, np.float64), planes, planes)
+        motion["frame"] = frame
+        return np.int64(set_state(motion, body, maps, columns, planes, ranges))
+
+    return python_entry(enter)
 
 
 def gather_rows(skin, rows):
@@ -188,27 +252,40 @@ class Blended(Motion):
         self.flat, self.points = np.zeros(3 * n), aligned_zeros(4 * n, np.float32)
         self.stamps, self.frame = aligned_zeros(n, STAMP_DTYPE), 0
         self.columns, self.planes = aligned_zeros(16 * self.n_maps, np.float64), aligned_zeros(12 * self.n_maps, np.float32)
-        self.record = aligned_zeros(1, MOTION_DTYPE)
+        self.controls = np.tile(np.eye(3, 4), (self.n_maps, 1, 1))
+        self.record, self.body_record = aligned_zeros(1, MOTION_DTYPE), np.zeros(1, BODY_DTYPE)
         self.address, self._record = self.record.ctypes.data, self.record[0]
         self.box, self.origin = self._record["box"], self._record["origin"]
         self._record["flat"], self._record["n_flat"], self._record["in_filter_range"] = self.flat.ctypes.data, 3 * n, True
+        self._record["fixed"] = self.fixed
         self.scale = self._record["scale"] = 1.0
-        self.error_bound, self.size = 0.0, 0.0
         low, high = self.rest.min(axis=0, initial=np.inf), self.rest.max(axis=0, initial=-np.inf)
         self.centre = round_origin(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if n else np.zeros(3)
         with np.errstate(over="ignore"):
-            self._half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3))
-                                          for point in (self.centre, np.zeros(3)))
-        self._underflow = UNDERFLOW_BOUND * (1 + float(self._max_rest.sum()))  # what is too small in a sum of maps counts times these
-        self.rest_scale = np.array([scale_for(half) for half in self._half.tolist()])  # a map may stretch what is flat to any size
+            half, self._max_rest = ((np.maximum(high - point, point - low) if n else np.zeros(3)) for point in (self.centre, np.zeros(3)))
+        self.rest_scale = np.array([scale_for(side) for side in half.tolist()])  # a map may stretch what is flat to any size
         sizes = np.abs(self.rest[self.rest != 0])
-        self._smallest = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
         self.max_influences = int(np.diff(self.skin[0]).max(initial=0))
         self.origin[:3] = self.centre if origin is None else origin
         self._collect_ranges()
-        self.update(np.tile(np.eye(3, 4), (self.n_maps, 1, 1)))
+        body = self.body_record[0]
+        body["motion"], body["n_maps"], body["max_influences"] = self.address, self.n_maps, self.max_influences
+        body["centre"], body["half"], body["max_rest"], body["rest_scale"] = self.centre, half, self._max_rest, self.rest_scale
+        body["underflow"] = UNDERFLOW_BOUND * (1 + float(self._max_rest.sum()))  # what is too small in a sum of maps counts times these
+        body["smallest"] = min(float(sizes.min(initial=1.0)), 1.0) * float(self.skin[2].min(initial=1.0))
+        ranges = self._ranges
+        arrays = {"maps": self.controls, "columns": self.columns, "planes": self.planes, "ends": ranges.begins,
+                  "weight_ranges": ranges.weight_ranges, "map_ids": ranges.map_ids, "rest_boxes": ranges.rest_boxes,
+                  "weight_sums": ranges.weight_sums, "norms": ranges.norms}
+        for name, array in arrays.items():
+            body[name] = array.ctypes.data
+        body["n_ranges"] = len(ranges.map_ids)
+        self._body_address = self.body_record.ctypes.data
+        self.update(self.controls)
 
     repr_parts = property(lambda self: f"{self.n_maps} maps, ")
+    error_bound = property(lambda self: float(self._record["error_bound"]))
+    size = property(lambda self: float(self._record["size"]))
 
     @property
     def local(self):
@@ -289,29 +366,25 @@ class Blended(Motion):
         if self.frame == LAST_FRAME:
             self.stamps["stamp"], self.frame = 0, 0
         self.frame += 1
-        self.controls = maps.copy()                                     # whatever is asked for: they are few, and `restore` needs them
+        self.controls[:] = maps                                         # whatever is asked for: they are few, and `restore` needs them
         if not self.count:
             return
-        self._set_state(self.controls)
-        for _ in range(MAX_RECENTRINGS):
+        left = MAX_RECENTRINGS
+        while self._set_state() and left:
             x0, y0, z0, _, x1, y1, z1, _ = self.box.tolist()
             half = max(0.5 * x1 - 0.5 * x0, 0.5 * y1 - 0.5 * y0, 0.5 * z1 - 0.5 * z0)
-            if self.reach / MAX_DRIFT <= half or (self.fixed and self.reach != math.inf):
-                break
             self.origin[:3] = round_origin(0.5 * self.box[:3] + 0.5 * self.box[4:7], half)
-            self._set_state(self.controls)
+            left -= 1
 
-    def _set_state(self, maps):
-        size, largest, smallest = set_maps(maps, self.columns, self.centre, self._half, self._max_rest, self.origin)
-        x, y, z, _ = self.origin.tolist()
-        error = (self.max_influences + 8) * (EPSILON * (largest + max(abs(x), abs(y), abs(z))) + self._underflow)
-        size = (size + error) * (1 + 2.0**-40)
-        self.scale = self._record["scale"] = scale_for(size)
-        self.size, self.error_bound = size * self.scale, error * self.scale
-        self._record["in_filter_range"] = min(smallest, 1.0) * self._smallest >= RANGE_MIN * FILTER_HEADROOM and largest <= RANGE_MAX
-        set_planes(maps, self.centre, self._half, self.rest_scale, self.origin, self.scale, self.planes)
-        margin = rounding_margin(len(self._ranges.map_ids), self.size) + 2 * self.error_bound
-        bound_body(self.record, self._ranges, margin, self.size)
+    def _set_state(self):
+        """`set_state` for the present maps and origin."""
+        if DISABLED:
+            self._record["frame"] = self.frame
+            drifted = set_state(self._record, self.body_record[0], self.controls, self.columns, self.planes, self._ranges)
+        else:
+            drifted = state_entry()(self._body_address, self.frame)
+        self.scale = float(self._record["scale"])
+        return drifted
 
     def copy(self):
         """Another motion in the same state, independent of this one."""

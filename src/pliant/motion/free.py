@@ -47,22 +47,26 @@ MAX_DRIFT = 3.0                                                         # of the
 REFUSED = -1
 PREFETCH_ROWS = 12                                                      # rows that are on their way from memory
 ORIGIN_BITS = 10                                                        # bits of the half extent that an origin keeps
-BLOCK = 32                                                              # vertices
+BLOCK = 32                                                              # vertices, at least on average
 NO_INDICES = np.zeros(0, np.int64)
 MIN_REACH, MAX_REACH, SCALE_STEP_BITS = 2.0**-20, 2.0**28, 48           # between these the scale is 1; bits of a step of scales: see LIMITS
+MAX_REACH_BITS = 28
 
 # Where a body is, for kernels that know it by address: box (low at 0, high at 4) and origin, `reach`, `scale` and `in_filter_range` as in
-# `Free`, the address and length of the flat vertices, and whether the origin was given.
+# `Free`, the address and length of the flat vertices, and whether the origin was given. Of motions that compute vertices on demand also
+# what their policies read: how many shapes are active, the number of updates, the largest `size` of a bound, and a bound of the rounding of
+# a position, both times the scale.
 MOTION_DTYPE = packed_dtype([("box", np.dtype((np.float64, (8,)))), ("origin", np.dtype((np.float64, (4,)))),
                              ("reach", np.dtype(np.float64)),
                              ("scale", np.dtype(np.float64)),
-                             *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed"))])
+                             *((name, np.dtype(np.int64)) for name in ("flat", "n_flat", "in_filter_range", "fixed", "n_active", "frame")),
+                             ("size", np.dtype(np.float64)), ("error_bound", np.dtype(np.float64))])
 
 
 @kernel
-def copy_checked(rows, vertices, points, origin, scale, box, copy):
+def copy_checked(rows, vertices, points, origin, scale, box, copy, blocks):
     """Check the flat rows and take them in: vertices = rows if `copy`, points = float32((rows − origin) · scale) and the boxes of
-    blocks behind them, box = (low, high).
+    blocks behind them, box = (low, high). Block b has the vertices from blocks[b] to blocks[b + 1].
 
     Is every coordinate finite and in the range of the filters? Four numbers are read at once; the fourth, the next vertex's x, is
     overwritten in the next turn. The last vertex has no next one and goes through `box`, which has room for four. Rounding is monotone, so
@@ -73,9 +77,10 @@ def copy_checked(rows, vertices, points, origin, scale, box, copy):
     low = high = last
     good = filter_range_mask(last)
     store4(points, 4 * n - 4, to_float32((last - start) * scale))
-    for begin in range(0, n, BLOCK):
-        block_low = block_high = last if begin + BLOCK >= n else load4(rows, 3 * begin)
-        for k in range(begin, min(begin + BLOCK, n - 1)):
+    for b in range(len(blocks) - 1):
+        begin, end = blocks[b], blocks[b + 1]
+        block_low = block_high = last if end >= n else load4(rows, 3 * begin)
+        for k in range(begin, min(end, n - 1)):
             row = load4(rows, 3 * k)
             store4(points, 4 * k, to_float32((row - start) * scale))
             block_low, block_high = minimum(block_low, row), maximum(block_high, row)
@@ -83,7 +88,7 @@ def copy_checked(rows, vertices, points, origin, scale, box, copy):
             if copy:
                 store4(vertices, 3 * k, row)
         low, high = minimum(low, block_low), maximum(high, block_high)
-        at = 4 * block_row(n, begin // BLOCK)
+        at = 4 * block_row(n, b)
         store4(points, at, to_float32((block_low - start) * scale))
         store4(points, at + 4, to_float32((block_high - start) * scale))
     if copy:
@@ -101,28 +106,47 @@ def block_row(n, b):
 
 
 @helper
-def set_block(points, n, b):
+def set_block(points, n, blocks, b):
     """Set the box of block b from its vertices."""
-    low = high = load4(points, 4 * (b * BLOCK))
-    for v in range(b * BLOCK + 1, min((b + 1) * BLOCK, n)):
+    low = high = load4(points, 4 * blocks[b])
+    for v in range(blocks[b] + 1, blocks[b + 1]):
         row = load4(points, 4 * v)
         low, high = minimum(low, row), maximum(high, row)
     store4(points, 4 * block_row(n, b), low)
     store4(points, 4 * block_row(n, b) + 4, high)
 
 
+@helper
+def find_block(blocks, v):
+    """The block of vertex v."""
+    first, last = 0, len(blocks) - 1
+    while last - first > 1:
+        probe = (first + last) >> 1
+        if v < blocks[probe]:
+            last = probe
+        else:
+            first = probe
+    return first
+
+
 @kernel
-def set_blocks(points, n, indices):
+def set_blocks(points, n, blocks, indices):
     """Set the boxes of the blocks of these vertices, or of all where there are none."""
     if len(indices) == 0:
-        for b in range(-(-n // BLOCK)):
-            set_block(points, n, b)
-    last = np.int64(-1)
+        for b in range(len(blocks) - 1):
+            set_block(points, n, blocks, b)
+    begin = end = np.int64(0)
     for i in range(len(indices)):
-        b = np.int64(indices[i]) // BLOCK
-        if b != last:                                                   # neighbours are often in one block
-            set_block(points, n, b)
-        last = b
+        v = np.int64(indices[i])
+        if not begin <= v < end:                                        # neighbours are often in one block
+            b = find_block(blocks, v)
+            begin, end = blocks[b], blocks[b + 1]
+            set_block(points, n, blocks, b)
+
+
+def equal_blocks(n):
+    """Where each block of n vertices begins, and n."""
+    return np.minimum(np.arange(0, n + BLOCK, BLOCK), n)
 
 
 @kernel
@@ -210,12 +234,13 @@ def filter_range_mask(row):
     return (size <= RANGE_MAX) & ((size >= RANGE_MIN) | (size <= 0))
 
 
+@helper
 def scale_for(reach):
     """The power of two that brings `reach` into the range of float32 lanes: of 2**STEP, but for the smallest subnormal numbers."""
     if MIN_REACH <= reach <= MAX_REACH or reach == 0.0:
         return 1.0
-    steps = math.ceil((math.frexp(reach)[1] - math.log2(MAX_REACH)) / SCALE_STEP_BITS)
-    return math.ldexp(1.0, min(-SCALE_STEP_BITS * steps, 1023))
+    steps = math.ceil((math.frexp(reach)[1] - MAX_REACH_BITS) / SCALE_STEP_BITS)
+    return math.ldexp(1.0, int(min(-SCALE_STEP_BITS * steps, 1023)))
 
 
 def round_origin(point, half):
@@ -240,6 +265,7 @@ class Free(Motion):
         self._addresses = self._buffers[0].ctypes.data, self._buffers[1].ctypes.data
         self.points_and_blocks = aligned_zeros(4 * (n + 2 * -(-n // BLOCK)), np.float32)
         self.flat, self.points, self._scratch = self._buffers[0], self.points_and_blocks[:4 * n], aligned_zeros(8, np.float64)
+        self.blocks = equal_blocks(n)
         self._uses_blocks = False                                       # are boxes of blocks read? Else partial updates leave them old
         self.record = aligned_zeros(1, MOTION_DTYPE)
         self.address, self._record = self.record.ctypes.data, self.record[0]
@@ -281,7 +307,7 @@ class Free(Motion):
         if not copy or self._borrowed:                                  # what is borrowed may have changed: no way back to it
             validate.check_finite("vertices", vertices)
         in_filter_range, outside = copy_checked(rows, self._buffers[free], self.points_and_blocks, self.origin, self.scale, self._scratch,
-                                                copy), 0
+                                                copy, self.blocks), 0
         if not in_filter_range:
             try:
                 validate.check_finite("vertices", vertices)
@@ -306,7 +332,7 @@ class Free(Motion):
         if outside == REFUSED:
             validate.check_finite("vertices", rows)
         if self._uses_blocks:
-            set_blocks(self.points_and_blocks, self.count, indices)
+            set_blocks(self.points_and_blocks, self.count, self.blocks, indices)
         self._n_out_of_range = outside
         self._n_moved += len(indices)
         if self._n_moved >= self.count:
@@ -321,7 +347,8 @@ class Free(Motion):
     def restore(self):
         """After an interrupted update: everything from the vertices again, the old or the new ones."""
         if self.count:
-            in_filter_range = copy_checked(self.flat, self.flat, self.points_and_blocks, self.origin, self.scale, self._scratch, False)
+            in_filter_range = copy_checked(self.flat, self.flat, self.points_and_blocks, self.origin, self.scale, self._scratch, False,
+                                           self.blocks)
             self._n_out_of_range = 0 if in_filter_range else count_out_of_range(self.flat)
             self._set_state(self._scratch, self.flat.ctypes.data, in_filter_range)
 
@@ -342,13 +369,16 @@ class Free(Motion):
     def _set_points(self):
         """The float32 rows again, those of blocks too."""
         set_points(self.flat, self.points, self.origin, self.scale, self._scratch)
-        set_blocks(self.points_and_blocks, self.count, NO_INDICES)
+        set_blocks(self.points_and_blocks, self.count, self.blocks, NO_INDICES)
 
-    def use_blocks(self):
-        """Keep the boxes of blocks up to date from now on."""
+    def use_blocks(self, suggested=None):
+        """Keep the boxes of blocks up to date from now on; where they begin. Whoever asks first may suggest that, at most as many."""
         if not self._uses_blocks:
-            set_blocks(self.points_and_blocks, self.count, NO_INDICES)
+            if suggested is not None and len(suggested) <= len(self.blocks):
+                self.blocks = suggested
+            set_blocks(self.points_and_blocks, self.count, self.blocks, NO_INDICES)
             self._uses_blocks = True
+        return self.blocks
 
 
 def read_free(file, settings):

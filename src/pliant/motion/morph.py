@@ -10,23 +10,22 @@ of float64 products in the order of the shapes, each rounded, so that what a que
 Invariants: as `Free` (`motion/free.py`), but `flat` and `points` are true for vertices of leaves that were filled since the update, and for
 all after `complete`. |x − origin| <= reach, rounding included; `error_bound` bounds the rounding of a position, times the scale.
 """
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core import validate
-from pliant.core.jit import kernel
+from pliant.core.jit import helper, kernel
 from pliant.core.simd import add_rounded, extract, load4, mul_rounded, store4, to_float32
-from pliant.core.soa import aligned_zeros
+from pliant.core.soa import aligned_zeros, prefetch
 from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
-from pliant.motion.free import MOTION_DTYPE, round_origin, scale_for
-from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, register_motion
+from pliant.motion.free import MAX_REACH, MIN_REACH, MOTION_DTYPE, round_origin, scale_for
+from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, prefetch_vertex, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
 
 PAD = 4                                                                 # numbers behind the last vertex of a shape
-EPSILON, MAX_COORDINATE = 2.0**-52, 2.0**1020
+EPSILON, MAX_COORDINATE, MIN_NORMAL_FLOAT32 = 2.0**-52, 2.0**1020, 2.0**-126
 FILTER_HEADROOM = 2.0**60                                               # a sum of products this far above SMALLEST is above it, or 0
 
 
@@ -54,6 +53,15 @@ def _(state, r):
     store4(state.points, 4 * v, to_float32((row - load4(state.origin, 0)) * state.scale))
 
 
+@prefetch_vertex.register(ShapeBlend)
+def _(state, r):
+    at = 3 * np.int64(r)
+    for k in range(state.n):
+        prefetch(state.shapes, state.stride * state.active[k] + at)
+    prefetch(state.flat, at)
+    prefetch(state.points, 4 * np.int64(r))
+
+
 @kernel
 def blend_all(state):
     """Compute all vertices, and their rows."""
@@ -63,8 +71,8 @@ def blend_all(state):
 
 @kernel
 def set_weights(record, boxes, ranges, target_weights, additive, active, weights):
-    """List the shapes whose weight is not 0, and let the record say where the body is then, from the boxes (r, 8) of the shapes and the
-    ranges (r, 2) of the sizes of coordinates that are not 0. (How many are listed, what rounding does to a position, the reach.)"""
+    """List the shapes whose weight is not 0, and let the record say how many there are and where the body is then, from the boxes (r, 8) of
+    the shapes and the ranges (r, 2) of the sizes of coordinates that are not 0. (What rounding does to a position, the reach.)"""
     n = 0
     if additive:
         active[0], weights[0], n = 0, 1.0, 1
@@ -92,7 +100,8 @@ def set_weights(record, boxes, ranges, target_weights, additive, active, weights
         reach = max(reach, half_extent)
     fields["reach"] = reach = reach * (1 + 2.0**-40) + error
     fields["in_filter_range"] = in_filter_range and largest <= RANGE_MAX
-    return n, error, reach
+    fields["n_active"], fields["error_bound"] = n, error * fields["scale"]
+    return error, reach
 
 
 class Morph(Motion):
@@ -112,7 +121,7 @@ class Morph(Motion):
         self.address, self._record = self.record.ctypes.data, self.record[0]
         self.box, self.origin = self._record["box"], self._record["origin"]
         self._record["flat"], self._record["n_flat"] = self.flat.ctypes.data, 3 * n
-        self.active, self.weights, self.n_active = np.zeros(r, np.int64), np.zeros(r), 0
+        self.active, self.weights = np.zeros(r, np.int64), np.zeros(r)
         self.boxes, self.ranges = np.zeros((r, 8)), np.zeros((r, 2))
         if n:
             self.boxes[:, :3], self.boxes[:, 4:7] = shapes.min(axis=1), shapes.max(axis=1)
@@ -123,10 +132,12 @@ class Morph(Motion):
             self.origin[:3] = round_origin(0.5 * low + 0.5 * high, float((0.5 * high - 0.5 * low).max())) if origin is None else origin
         self.scale = self._record["scale"] = 1.0
         self._max_size = 1.01 * float(self.ranges[:, 1].max())
-        self.error_bound, self._all_set = 0.0, False
+        self._all_set = False
         self.update(self.single_shape_weights(0))
 
     repr_parts = property(lambda self: f"{len(self.shapes) - self.additive} targets, ")
+    n_active = property(lambda self: int(self._record["n_active"]))
+    error_bound = property(lambda self: float(self._record["error_bound"]))
 
     def validate_input(self, weights):
         """What an update would be given, examined: (k,) float64."""
@@ -146,7 +157,9 @@ class Morph(Motion):
 
     def bound_after(self, weights, some):
         """No coordinate is larger then, by far."""
-        return self._max_size * (self.additive + sum(map(abs, (self.controls if weights is None else weights).tolist())))
+        if not self.additive:                                           # weights with a sum of 1
+            return self._max_size
+        return self._max_size * (1 + sum(map(abs, (self.controls if weights is None else weights).tolist())))
 
     def _close_bound(self, weights):
         """The same, closely."""
@@ -170,12 +183,11 @@ class Morph(Motion):
     def update(self, weights, copy=True):
         """Take weights (k,), checked, without looking at a vertex."""
         self._all_set = False
-        self.n_active, error, reach = set_weights(self.record, self.boxes, self.ranges, weights, self.additive, self.active, self.weights)
+        error, reach = set_weights(self.record, self.boxes, self.ranges, weights, self.additive, self.active, self.weights)
         self.controls = weights
-        scale = scale_for(reach) if self.count else 1.0
-        if scale != self.scale:
-            self.scale = self._record["scale"] = scale
-        self.error_bound = error * scale
+        if self.scale != 1.0 or not MIN_REACH <= reach <= MAX_REACH:
+            self.scale = self._record["scale"] = scale_for(reach) if self.count else 1.0
+            self._record["error_bound"] = error * self.scale
 
     def copy(self):
         """Another motion in the same state, independent of this one."""
@@ -243,6 +255,7 @@ def scaled_rows(flat, origin):
     return made, scale
 
 
+@helper
 def round_up_float32(value):
     """At least this much, in float32."""
-    return np.nextafter(np.float32(min(value, 3e38)), np.float32(math.inf)) if value > 0 else np.float32(0)
+    return np.float32(min(value * (1 + 2.0**-22) + MIN_NORMAL_FLOAT32, 3e38)) if value > 0.0 else np.float32(0)

@@ -58,6 +58,11 @@ def compute_vertex(state, r):
     """Compute the vertex in row r of a motion that computes vertices on demand, and its float32 row."""
 
 
+@generic("state")
+def prefetch_vertex(state, r):
+    """Prefetch what `compute_vertex` reads and writes for row r: the vertices of a leaf wait for memory together."""
+
+
 class MotionFile(NamedTuple):
     """What a file holds of a motion: `shapes` (k, n, 3) float64 finite, n the number of vertices, `values` (j,) float64 of any meaning, and
     what only built-in motions use: are shapes displacements from a base? and the weights over maps, as (begins, map_ids, weights)."""

@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core import jit, validate
-from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer
+from pliant.core.function_pointer import CONTEXTS, address_of, array_at, as_pointer, python_entry
 from pliant.core.jit import kernel
 from pliant.core.simd import ctz
 from pliant.core.soa import aligned_zeros, lane, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, put_lanes
 from pliant.errors import ArgumentError
+from pliant.motion.free import MOTION_DTYPE
 from pliant.motion.morph import ShapeBlend, round_up_float32
 from pliant.refit import front_tracking, lazy
 from pliant.refit.leaf_fill import CONTEXT, fill_computed_leaf, requested_lanes, requested_node, requested_stamp, stamp_if_ready
@@ -32,8 +33,8 @@ HALF, ONE, MAX_BETWEEN = np.float32(0.5), np.float32(1), 1 << 10
 MAX_WEIGHT = 2.0**100                                                   # a shape that it would make larger than its body is 0 all over
 BLEND_DTYPE = np.dtype([(name, np.int64) for name in (
     "references", "n_references", "active", "weights", "n_active", "stamps",  # of volumes
-    "shapes", "n_shapes", "stride", "active_shapes", "shape_weights", "n_used", "flat", "vertices", "n_vertices", "begins")]  # of vertices
-    + [("origin", np.float64, (4,)), ("scale", np.float64), ("margin", np.float32)])
+    "shapes", "n_shapes", "stride", "active_shapes", "shape_weights", "flat", "vertices", "n_vertices", "begins",  # of vertices
+    "motion", "scales", "steps")] + [("margin", np.float32)])           # of both: see `choose_references`
 
 
 class ReferenceVolumes(NamedTuple):
@@ -112,13 +113,14 @@ def leaf_entry():
     def enter(context, i):
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
+        motion = array_at(as_pointer(blend["motion"]), 1, MOTION_DTYPE)[0]
         leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
         vertices = array_at(as_pointer(blend["vertices"]), blend["n_vertices"], np.int32)
         begins, n = array_at(as_pointer(blend["begins"]), record["n_leaves"] + 1, np.int32), record["n_points"] // 4
         state = ShapeBlend(array_at(as_pointer(blend["shapes"]), blend["n_shapes"] * blend["stride"], np.float64), blend["stride"],
                            array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64),
-                           array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64), blend["n_used"], blend["origin"],
-                           blend["scale"], array_at(as_pointer(blend["flat"]), 3 * n, np.float64),
+                           array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64), motion["n_active"],
+                           motion["origin"], motion["scale"], array_at(as_pointer(blend["flat"]), 3 * n, np.float64),
                            array_at(as_pointer(record["points"]), 4 * n, np.float32))
         return np.int64(fill_computed_leaf(leaves, i, state, vertices, begins, np.int32(record["frame"])))
 
@@ -159,15 +161,25 @@ def prepare_bvh(bvh, steps, stamps):
     blend["active_shapes"], blend["shape_weights"] = motion.active.ctypes.data, motion.weights.ctypes.data
     blend["flat"] = motion.flat.ctypes.data
     blend["vertices"], blend["n_vertices"], blend["begins"] = tree.vertices.ctypes.data, len(tree.vertices), tree.begins.ctypes.data
-    blend["origin"] = motion.origin
-    bvh.tree_state = ReferenceVolumes(volumes, number, weight, steps, record, np.array([scale for _, scale in shapes]))
+    scales = np.array([scale for _, scale in shapes])
+    blend["motion"], blend["scales"], blend["steps"] = motion.address, scales.ctypes.data, steps
+    bvh.tree_state = ReferenceVolumes(volumes, number, weight, steps, record, scales)
     bvh.set_context(blend=record, entry=node_entry(volume, tree.width)[0], fill=leaf_entry()[0])
 
 
 @kernel
-def choose_references(active, weights, n, steps, scales, scale, number, weight):
-    """Which references are active, and how much: those of the shapes, or, between two consecutive targets, of the two nearest steps.
-    Their number."""
+def choose_references(blend, motion, active, weights, scales, number, weight):
+    """From the motion's record and the `active` shapes and their `weights`: which references are active, how much, and the margin of
+    volumes."""
+    blend["n_active"] = list_references(active, weights, motion["n_active"], blend["steps"], scales, motion["scale"], number, weight)
+    blend["margin"] = round_up_float32(2 * motion["error_bound"])
+    return 0
+
+
+@jit.helper
+def list_references(active, weights, n, steps, scales, scale, number, weight):
+    """List the active references, and how much each counts: those of the shapes, or, between two consecutive targets, of the two nearest
+    steps. Their number."""
     for k in range(n):
         number[k] = active[k] * (steps + 1)
         weight[k] = scaled_weight(weights[k], scales[number[k]], scale)
@@ -190,15 +202,38 @@ def scaled_weight(weight, scale, body_scale):
     return min(max(weight / scale * body_scale, -MAX_WEIGHT), MAX_WEIGHT)
 
 
+@cache
+def weights_entry():
+    """The function (context, 0) that calls `choose_references`: with arrays for arguments the call would take 2 µs longer."""
+    def enter(context, i):
+        record = array_at(as_pointer(context), 1, CONTEXT)[0]
+        blend = array_at(as_pointer(record["blend"]), 1, BLEND_DTYPE)[0]
+        motion, n = array_at(as_pointer(blend["motion"]), 1, MOTION_DTYPE)[0], blend["n_references"]
+        shape_weights = array_at(as_pointer(blend["shape_weights"]), blend["n_shapes"], np.float64)
+        return np.int64(choose_references(
+            blend, motion, array_at(as_pointer(blend["active_shapes"]), blend["n_shapes"], np.int64), shape_weights,
+            array_at(as_pointer(blend["scales"]), n, np.float64), array_at(as_pointer(blend["active"]), n, np.int64),
+            array_at(as_pointer(blend["weights"]), n, np.float32)))
+
+    def enter_python(context, i):
+        bvh = CONTEXTS[context]
+        state, motion = bvh.tree_state, bvh.motion
+        return choose_references(state.record[0], motion.record[0], motion.active, motion.weights, state.scales, state.active, state.weight)
+
+    return python_entry(enter_python if jit.DISABLED else enter)
+
+
+def weigh_references(bvh):
+    """Say how much of each reference counts in this frame."""
+    weights_entry()(bvh.context, 0)
+
+
 def refit_bvh(bvh):
     """Say how much of each reference counts; the rest on demand."""
-    motion, settings = bvh.motion, bvh.options.settings
+    settings = bvh.options.settings
     if bvh.tree_state is None:
         prepare_bvh(bvh, settings["between"], settings["stamps"])
-    state, blend = bvh.tree_state, bvh.tree_state.record[0]
-    n, weights = motion.n_active, motion.weights
-    blend["n_active"] = choose_references(motion.active, weights, n, state.steps, state.scales, motion.scale, state.active, state.weight)
-    blend["n_used"], blend["scale"], blend["margin"] = motion.n_active, motion.scale, round_up_float32(2 * motion.error_bound)
+    weigh_references(bvh)
     if settings["front"]:
         front_tracking.advance_front(bvh)
 

@@ -26,6 +26,7 @@ from pliant.core.simd import to_float32, vector4
 from pliant.core.soa import aligned_zeros, lane, load_bounds, put_field_lanes, put_lane, stamp
 from pliant.core.stack import stack_float32, store_vector
 from pliant.motion.blended import STAMP_DTYPE, Skin
+from pliant.motion.free import MOTION_DTYPE
 from pliant.motion.weight_bounds import BOUNDS, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 from pliant.refit import front_tracking, lazy
@@ -48,9 +49,8 @@ CONVEX_DTYPE = np.dtype([(name, np.int64) for name in (
     "weight_ranges", "map_ids", "begins", "n_weight_ranges", "rest_boxes", "starts", "n_rest_boxes", "weight_sums", "planes", "norms",
     "n_planes", "n_norms", "empty",
     "oriented", "method", "exact",
-    "vertex_ids", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns", "skin_frame",
-    "vertices", "rows", "leaf_begins", "n_vertices")] + [("origin", np.float64, (4,)), ("scale", np.float64), ("size", np.float64),
-                                                  ("error_bound", np.float64)])
+    "motion", "vertex_ids", "rest", "skin_begins", "skin_which", "skin_weights", "columns", "stamps", "flat", "n_weights", "n_columns",
+    "vertices", "rows", "leaf_begins", "n_vertices")])
 
 
 class ConvexState(NamedTuple):
@@ -102,13 +102,13 @@ for _volume in SLABS:
 
 
 @kernel
-def bound_node(nodes, leaves, i, merged_lanes, ranges, record, points, vertices, begins, fill_leaf, context, frame, stamp_after):
+def bound_node(nodes, leaves, i, merged_lanes, ranges, record, motion, points, vertices, begins, fill_leaf, context, frame, stamp_after):
     """Set node i: `merged_lanes` from the nodes under them, which are up to date, leaves from their vertices if `exact`, the others by
-    their limits; of the record also `oriented` and `method`, as in the module, the largest `size` of a bound, and the `error_bound` of
-    vertices. How many lanes."""
+    their limits; of the record also `oriented` and `method`, as in the module, of the motion's the largest `size` of a bound, and the
+    `error_bound` of vertices. How many lanes."""
     begin, end, like, scratch = ranges.begins[i], ranges.begins[i + 1], load_bounds(nodes, i), stack_float32(48)
     if begin < end and merged_lanes != (np.int64(1) << nodes[i]["count"]) - 1:
-        margin, at = rounding_margin(end - begin, record["size"]) + 2 * record["error_bound"], ranges.starts[i]
+        margin, at = rounding_margin(end - begin, motion["size"]) + 2 * motion["error_bound"], ranges.starts[i]
         step = np.int64(ranges.starts[i + 1] - at > 1)
         for d in range(len(ranges.norms)):
             low, high = bound_direction(ranges, begin, end, at, step, i, np.int64(d), record["oriented"], record["method"])
@@ -155,16 +155,17 @@ def node_entry(volume, width):
         begins = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32)
         points = array_at(as_pointer(record["points"]), record["n_points"], np.float32)
         frame = np.int32(record["frame"])
-        return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, points, vertices, begins, record["fill"],
-                          context, frame, requested_stamp(i, nodes, frame))
+        motion = array_at(as_pointer(convex["motion"]), 1, MOTION_DTYPE)[0]
+        return bound_node(nodes, leaves, requested_node(i), requested_lanes(i), ranges, convex, motion, points, vertices, begins,
+                          record["fill"], context, frame, requested_stamp(i, nodes, frame))
 
     def enter_python(context, i):
         bvh = CONTEXTS[context]
         if stamp_if_ready(i, bvh.nodes, bvh.ready, bvh.frame):
             return 0
         return bound_node(bvh.nodes, bvh.leaves, requested_node(i), requested_lanes(i), bvh.tree_state.ranges, bvh.tree_state.record[0],
-                          bvh.points,
-                          bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame, requested_stamp(i, bvh.nodes, bvh.frame))
+                          bvh.motion.record[0], bvh.points, bvh.tree.vertices, bvh.tree.begins, bvh.fill, context, bvh.frame,
+                          requested_stamp(i, bvh.nodes, bvh.frame))
 
     return address_of(enter_python if jit.DISABLED else enter)
 
@@ -176,6 +177,7 @@ def leaf_entry():
         record = array_at(as_pointer(context), 1, CONTEXT)[0]
         convex = array_at(as_pointer(record["blend"]), 1, CONVEX_DTYPE)[0]
         leaves = array_at(as_pointer(record["leaves"]), record["n_leaves"], LEAF_DTYPE)
+        motion = array_at(as_pointer(convex["motion"]), 1, MOTION_DTYPE)[0]
         rows = array_at(as_pointer(convex["rows"]), convex["n_vertices"], np.int32)
         begins, n = array_at(as_pointer(convex["leaf_begins"]), record["n_leaves"] + 1, np.int32), record["n_points"] // 4
         skin = Skin(array_at(as_pointer(convex["vertex_ids"]), n, np.int32), array_at(as_pointer(convex["rest"]), 3 * n, np.float64),
@@ -185,7 +187,7 @@ def leaf_entry():
                     array_at(as_pointer(convex["columns"]), convex["n_columns"], np.float64),
                     array_at(as_pointer(convex["stamps"]), n, STAMP_DTYPE),
                     array_at(as_pointer(convex["flat"]), 3 * n, np.float64), array_at(as_pointer(record["points"]), 4 * n, np.float32),
-                    convex["origin"], convex["scale"], np.int32(convex["skin_frame"]))
+                    motion["origin"], motion["scale"], np.int32(motion["frame"]))
         return np.int64(fill_computed_leaf(leaves, i, skin, rows, begins, np.int32(record["frame"])))
 
     def enter_python(context, i):
@@ -289,7 +291,7 @@ def prepare_bvh(bvh, settings):
               "flat": motion.flat, "rows": rows, "vertices": tree.vertices, "leaf_begins": tree.begins}
     for name, array in arrays.items():
         convex[name] = array.ctypes.data
-    convex["n_weight_ranges"], convex["n_planes"] = total, len(planes)
+    convex["motion"], convex["n_weight_ranges"], convex["n_planes"] = motion.address, total, len(planes)
     convex["n_norms"], convex["n_weights"] = len(norms), len(maps_of_skin)
     convex["n_columns"], convex["n_vertices"], convex["n_rest_boxes"] = len(motion.columns), len(tree.vertices), len(ranges.rest_boxes)
     convex["oriented"], convex["method"], convex["exact"] = settings["boxes"] == "obb", BOUNDS[settings["bound"]], exact
@@ -315,15 +317,12 @@ def project_maps(axis_planes, directions, planes):
 
 
 def refit_bvh(bvh):
-    """Say where the maps are; the rest on demand."""
-    motion = bvh.motion
+    """Bring the maps along all directions; the rest on demand."""
     if bvh.tree_state is None:
         prepare_bvh(bvh, bvh.options.settings)
-    state, convex = bvh.tree_state, bvh.tree_state.record[0]
+    state = bvh.tree_state
     if len(state.directions) > 3:
-        project_maps(motion.planes, state.directions, state.ranges.planes)
-    convex["origin"], convex["scale"], convex["skin_frame"] = motion.origin, motion.scale, motion.frame
-    convex["size"], convex["error_bound"] = motion.size, motion.error_bound
+        project_maps(bvh.motion.planes, state.directions, state.ranges.planes)
     if bvh.options.settings["front"]:
         front_tracking.advance_front(bvh)
 

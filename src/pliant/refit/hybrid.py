@@ -7,13 +7,10 @@ all that is under it.
 The paper refits half of the levels, which hold about √n of the n nodes of a balanced tree. In a lopsided tree they may hold most of the
 nodes (55 % of them in the swimmers of thesis 6.4), so the default counts nodes: as many levels as hold at most UPPER_NODES · √n nodes.
 """
-import math
-
-import numpy as np
-
 from pliant.core import validate
 from pliant.refit.lazy import ALL_LEVELS, prepare_bvh, vertex_spans_of
 from pliant.refit.policy import Policy, register_policy
+from pliant.refit.vertex_spans import levels_by_count
 
 
 def refit_bvh(bvh):
@@ -29,11 +26,6 @@ def refit_on_demand(bvh, depth=None, below="node"):
     prepare_bvh(bvh, bvh.tree.depth // 2 if depth == "half" else depth, levels_below)
 
 
-def levels_by_count(level_ends):
-    """The number of upper levels that hold at most UPPER_NODES · √n nodes, the root always."""
-    return max(int(np.searchsorted(level_ends, UPPER_NODES * math.sqrt(level_ends[-1]), side="right")), 1)
-
-
 def check_depth(name, value):
     """None, "half" of the levels, or how many."""
     if isinstance(value, str):
@@ -47,6 +39,5 @@ def check_below(name, value):
         name, value, range(1, MAX_LEVELS))
 
 
-UPPER_NODES = 2
 MAX_LEVELS = 128                                                        # levels
 register_policy(Policy("hybrid", refit_bvh, {"depth": (None, check_depth), "below": ("node", check_below)}))

@@ -17,7 +17,7 @@ from pliant.core.soa import load_bounds, put_lane
 from pliant.refit.leaf_fill import CONTEXT, requested_lanes, requested_node, requested_stamp, stamp_if_ready
 from pliant.refit.policy import Policy, register_policy
 from pliant.refit.refit_node import enclose_range, merge_and_stamp
-from pliant.refit.vertex_spans import vertex_spans
+from pliant.refit.vertex_spans import aligned_blocks, vertex_spans
 from pliant.tree.nodes import node_dtype
 
 ALL_LEVELS = 1 << 20                                                    # levels: more than a tree has
@@ -95,9 +95,8 @@ def vertex_spans_of(bvh):
     """The VertexSpans of its tree; on a new tree they are made, and given to the context with their entry."""
     if bvh.tree_state is None:
         motion = bvh.motion if bvh.has_blocks and bvh.options.volume_type.from_box else None
-        spans = vertex_spans(bvh.tree, len(bvh.points) // 4, motion is not None)
-        if motion is not None:
-            motion.use_blocks()
+        n = len(bvh.points) // 4
+        spans = vertex_spans(bvh.tree, n) if motion is None else vertex_spans(bvh.tree, n, motion.use_blocks(aligned_blocks(bvh.tree, n)))
         bvh.set_context(spans=spans.spans, order=spans.order, levels=spans.levels, ends=spans.ends, by_level=spans.by_level,
                         level_ends=spans.level_ends, n_order=len(spans.order), n_tree_levels=len(spans.level_ends),
                         entry=entry_for(bvh.options.volume_type.volume, bvh.tree.width)[0])

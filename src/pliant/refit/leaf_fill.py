@@ -13,7 +13,7 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import concat, extract, load4, maximum, minimum, transpose4x3
 from pliant.core.soa import publish, put_bounds, put_lanes, stamp
 from pliant.geometry.triangle_overlap import Triangle
-from pliant.motion.motion import compute_vertex
+from pliant.motion.motion import compute_vertex, prefetch_vertex
 from pliant.tree.nodes import LEAF_DTYPE
 from pliant.volume.aabb import Box
 
@@ -86,6 +86,8 @@ def fill_leaf(leaves, i, points, frame):
 @kernel
 def fill_computed_leaf(leaves, i, state, rows, begins, frame):
     """Compute the vertices of leaf i, which are in these rows of a motion, then fill the leaf."""
+    for at in range(begins[i], begins[i + 1]):
+        prefetch_vertex(state, np.int64(rows[at]))
     for at in range(begins[i], begins[i + 1]):
         compute_vertex(state, np.int64(rows[at]))
     return fill_leaf(leaves, i, state.points, frame)

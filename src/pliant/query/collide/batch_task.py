@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.dispatch import generic
+from pliant.core.function_pointer import floats_at
 from pliant.core.jit import kernel
-from pliant.motion.rigid import world_bounds
+from pliant.core.stack import stack_float64
+from pliant.motion.rigid import IDENTITY, world_bounds
 from pliant.query.collide.contacts import contacts_of
 from pliant.query.collide.leaf_overlap import COLLIDE_STATE, Collide, set_collide_fields
 from pliant.query.collide.pair_results import body_parts
@@ -26,29 +28,36 @@ BATCH_STATE = np.dtype([(name, np.int64) for name in (
 
 @kernel
 def transform_boxes(matrices, rows, boxes, out):
-    """out[rows[k]] = the box `rows[k]` under transform k, as `world_bounds`."""
+    """Set `out` (6 n,) from the boxes (8 n,) of bodies; those of `rows` are transformed as by `world_bounds`, by matrices (12 k,)."""
+    for k in range(len(boxes) // 8):
+        for c in range(3):
+            out[6 * k + c], out[6 * k + 3 + c] = boxes[8 * k + c], boxes[8 * k + 4 + c]
     for k in range(len(rows)):
-        world_bounds(matrices[k], boxes[rows[k]], out[rows[k]])
+        i = rows[k]
+        world_bounds(matrices[12 * k:12 * k + 12], boxes[8 * i:8 * i + 8], out[6 * i:6 * i + 6])
 
 
 def world_boxes(bodies):
     """(n, 2, 3): the `_world_box` of each body."""
-    model_boxes = np.array([body._motion.box for body in bodies]).reshape(-1, 8)
-    boxes = model_boxes.reshape(-1, 2, 4)[:, :, :3].copy()
-    rows = [k for k, body in enumerate(bodies) if body._matrix is not None]
-    if rows:
-        transform_boxes(np.array([bodies[k]._matrix for k in rows]), np.array(rows), model_boxes, boxes.reshape(-1, 6))
+    if not bodies:
+        return np.zeros((0, 2, 3))
+    boxes, matrices = np.empty((len(bodies), 2, 3)), [body._matrix for body in bodies]
+    rows = [k for k, matrix in enumerate(matrices) if matrix is not None]
+    transform_boxes(np.concatenate([matrices[k] for k in rows]) if rows else IDENTITY, np.array(rows, np.int64),
+                    np.concatenate([body._motion.box for body in bodies]), boxes.reshape(-1))
     return boxes
 
 
 @kernel
-def find_overlapping(boxes, pairs, rows):
-    """List the rows of `pairs` (p, 2) whose boxes, of boxes (n, 2, 3), overlap; how many. With NumPy it took 20 µs for six bodies."""
-    n = 0
+def find_overlapping(addresses, pairs, rows):
+    """List the rows of `pairs` (p, 2) whose boxes in the world overlap; how many. A body is known by the `addresses` (n, 3) of a batch."""
+    n, box_a, box_b = 0, stack_float64(6), stack_float64(6)
     for p in range(len(pairs)):
-        i, j, close = pairs[p, 0], pairs[p, 1], True
+        a, b, close = pairs[p, 0], pairs[p, 1], True
+        world_bounds(floats_at(addresses[a, 2]), floats_at(addresses[a, 1]), box_a)
+        world_bounds(floats_at(addresses[b, 2]), floats_at(addresses[b, 1]), box_b)
         for c in range(3):
-            close &= (boxes[i, 0, c] <= boxes[j, 1, c]) & (boxes[j, 0, c] <= boxes[i, 1, c])
+            close &= (box_a[c] <= box_b[c + 3]) & (box_b[c] <= box_a[c + 3])
         if close:
             rows[n] = p
             n += 1
@@ -61,8 +70,9 @@ class BatchTask:
     wanted: NamedTuple
     dtypes: tuple
 
-    def close_pairs(self, bodies, pairs):
-        """Rows of the pairs whose bodies may be traversed, and must be refitted before: by default all."""
+    def close_pairs(self, addresses, pairs):
+        """Rows of the pairs whose bodies may be traversed, and must be refitted before: by default all. `addresses` are those of a batch
+        (`narrow_phase.py`)."""
         return np.arange(len(pairs))
 
     def prepare(self, job, query, rows, has_transform):
@@ -122,10 +132,10 @@ class CollideTask(BatchTask):
     def __init__(self, full_sat, first, contacts):
         self.full_sat, self.first, self.contacts = full_sat, first, contacts
 
-    def close_pairs(self, bodies, pairs):
-        """The pairs whose boxes overlap, as `init_query` decides."""
+    def close_pairs(self, addresses, pairs):
+        """The pairs whose boxes overlap; `init_query` decides again, with less rounding."""
         rows = np.empty(len(pairs), np.int64)
-        return rows[:find_overlapping(world_boxes(bodies), pairs, rows)]
+        return rows[:find_overlapping(addresses, pairs, rows)]
 
     def prepare(self, job, query, rows, has_transform):
         """The options of this class."""

@@ -21,7 +21,10 @@ def collide_pairs(bodies: list[Any], pairs: NDArray[np.int64], options: ManyOpti
     task = CollideTask(options.traversal.full_sat, options.first == EACH_PAIR, options.contacts)
     batches = [] if options.traversal.descend_larger else batch_rows(batch_types(bodies), pairs)
     for batch in batches:
-        found = query_batch(bodies, pairs[batch], task, options.deadline)
+        is_all = len(batch) == len(pairs)
+        found = query_batch(bodies, pairs if is_all else pairs[batch], task, options.deadline)
+        if found is not None and is_all:
+            return found
         if found is not None:
             rows.append(batch)
             parts.append(found)

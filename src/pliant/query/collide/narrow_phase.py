@@ -6,11 +6,13 @@ context, its motion record and its transform. It stops for the reasons of `trave
 
 What a batch looks for is a task (`query/collide/batch_task.py`): here intersecting pairs, in `query/proximity/batch.py` distances.
 """
+import threading
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.function_pointer import address_of, array_at, as_pointer
+from pliant.core.function_pointer import array_at, as_pointer, python_entry
 from pliant.core.jit import DISABLED, kernel
 from pliant.core.sorting import sort_pairs
 from pliant.core.threads import ReadLock, threads
@@ -28,32 +30,34 @@ from pliant.query.collide.batch_task import (
 from pliant.query.collide.leaf_overlap import face_bits
 from pliant.query.collide.pair_results import PairResults, concat_results
 from pliant.query.collide.transformed import TRANSFORMED_STATE, init_query_transformed
-from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, TIMED_CALL_BUDGET, grow_keys, time_is_up
+from pliant.query.scheduler import CALL_BUDGET, INITIAL_KEYS, MAX_KEPT_KEYS, TIMED_CALL_BUDGET, grow_keys, time_is_up
 from pliant.query.traverse import BUDGET_SPENT, COUNTERS, OUTPUT_FULL, QUERY_STATE, bind_contexts, init_query
 from pliant.refit.leaf_fill import CONTEXT
 from pliant.tree.nodes import LEAF_DTYPE, node_dtype
 
 MAX_BATCHED_FACES = 1 << 15                                             # larger bodies are shared among threads
 KEY_BITS = 62
-IDENTITY_ADDRESS = IDENTITY.ctypes.data
+IDENTITY_ADDRESS, NO_ROWS = IDENTITY.ctypes.data, np.zeros(0)
+WORDS = {name: BATCH_STATE.fields[name][1] >> 3 for name in BATCH_STATE.names}
+_idle = threading.local()
 
 
-def can_batch(body):
+def can_batch(body, one_thread):
     """Can this body be queried in a batch? Bodies with a scale other than 1 are queried one by one; so are large ones if there are threads
     to share them."""
-    return body._motion.scale == 1.0 and not DISABLED and (len(body) < MAX_BATCHED_FACES or threads() == 1)
+    return body._motion.scale == 1.0 and not DISABLED and (one_thread or len(body._faces) < MAX_BATCHED_FACES)
 
 
 def batch_types(bodies):
     """(n,): a number for each type of nodes; −1 for bodies that are queried one by one."""
-    numbers = {}
-    return np.array([numbers.setdefault((body._options.volume_type.name, body._options.arity), len(numbers)) if can_batch(body) else -1
+    numbers, few = {}, threads() == 1
+    return np.array([numbers.setdefault((body._options.volume_type.name, body._options.arity), len(numbers)) if can_batch(body, few) else -1
                      for body in bodies], np.int64)
 
 
 def batch_rows(types, pairs):
     """Rows of these pairs (p, 2) of bodies of these types, a batch at a time: all first bodies of one type, and all second ones."""
-    if len(pairs) and types.min() == types.max() >= 0 and (pairs[:, 0] != pairs[:, 1]).all():
+    if len(pairs) and types[0] >= 0 and (types == types[0]).all() and (pairs[:, 0] != pairs[:, 1]).all():
         return [np.arange(len(pairs))]
     types_of_pairs = types[pairs]
     batched = (types_of_pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
@@ -65,20 +69,32 @@ def query_batch(bodies, pairs, task, end_time=None):
     """PairResults of these pairs (p, 2) of indices into `bodies`: the nodes of all first bodies have one type, as have those of all second
     ones. None if an update has made it impossible to batch one of them. At `end_time` the query stops; refits stop between two bodies."""
     used = np.zeros(len(bodies), np.bool_)
-    used[pairs] = True
-    if not used.all():
+    if mark_used(pairs, used) < len(bodies):
         bodies, pairs = [bodies[k] for k in np.flatnonzero(used).tolist()], (np.cumsum(used) - 1)[pairs]
-    with ReadLock(*(body._guard for body in bodies)):
-        if not all(map(can_batch, bodies)):
+    with ReadLock(*[body._guard for body in bodies]):
+        one_thread = threads() == 1
+        if not all([can_batch(body, one_thread) for body in bodies]):
             return None
-        bvhs = [body._bvh_at(1.0) for body in bodies]
-        first_rows = np.full(len(bodies), -1)                           # bodies in no close pair are not refitted
-        list_first_rows(pairs, task.close_pairs(bodies, pairs), first_rows)
-        updated = [(row, bvh.refit()) for bvh, row in zip(bvhs, first_rows.tolist(), strict=True) if row >= 0 and not time_is_up(end_time)]
-        found = run_batches(bodies, bvhs, pairs, task, end_time)        # if time ran out during refits, it does nothing
+        batch, first_rows = bind_bodies(bodies), np.full(len(bodies), -1)  # bodies in no close pair are not refitted
+        list_first_rows(pairs, task.close_pairs(batch.addresses, pairs), first_rows)
+        updated = [(row, bvh.refit()) for bvh, row in zip(batch.bvhs, first_rows.tolist(), strict=True)
+                   if row >= 0 and not time_is_up(end_time)]
+        found = run_batches(batch, pairs, task, end_time)        # if time ran out during refits, it does nothing
         for row, n_updated in updated:
-            found.counters[row, COUNTERS.index("n_u")] += n_updated     # counted at the first pair of a body
+            if n_updated:
+                found.counters[row, COUNTERS.index("n_u")] += n_updated  # counted at the first pair of a body
         return task.finish(bodies, pairs, found)
+
+
+@kernel
+def mark_used(pairs, used):
+    """Set used[k], False at first, for every body k in `pairs` (p, 2); how many."""
+    n = 0
+    for p in range(len(pairs)):
+        for side in range(2):
+            n += not used[pairs[p, side]]
+            used[pairs[p, side]] = True
+    return n
 
 
 @kernel
@@ -89,51 +105,125 @@ def list_first_rows(pairs, rows, first):
         first[pairs[row, 0]] = first[pairs[row, 1]] = row
 
 
-def run_batches(bodies, bvhs, pairs, task, end_time=None):
+class BatchBodies(NamedTuple):
+    """Bodies as a batch knows them: their BVHs, `addresses` (n, 3) of these BVHs' contexts, motion records and transforms, which of them
+    have a transform, the transforms, one after another, and the bits of a face."""
+    bvhs: list
+    addresses: np.ndarray
+    transformed: list
+    matrices: np.ndarray
+    face_bits: int
+
+
+def bind_bodies(bodies):
+    """The BatchBodies of these, which are locked."""
+    bvhs, places, matrices, most = [], [], [], 0
+    for body in bodies:
+        bvh = body._bvh_at(1.0)
+        bvhs.append(bvh)
+        matrices.append(body._matrix)
+        places.append((bvh.context, body._motion.address, IDENTITY_ADDRESS))
+        most = max(most, face_bits(body))
+    transformed, addresses, rows = [matrix is not None for matrix in matrices], np.array(places), NO_ROWS
+    if any(transformed):                                                # the address of each array would take a microsecond
+        rows = np.concatenate([IDENTITY if matrix is None else matrix for matrix in matrices])
+        first = rows.ctypes.data
+        addresses[:, 2] = range(first, first + rows.nbytes, IDENTITY.nbytes)
+    return BatchBodies(bvhs, addresses, transformed, rows, most)
+
+
+def run_batches(batch, pairs, task, end_time=None):
     """PairResults of keys, for refitted BVHs: pairs with and without transforms, each in as many calls as keys have bits for."""
-    low, transformed = max(map(face_bits, bodies)), [body._matrix is not None for body in bodies]
-    has_transform = np.array(transformed)[pairs].any(axis=1) if any(transformed) else np.zeros(len(pairs), np.bool_)
-    batch_size, parts, order = 1 << min(KEY_BITS - 2 * low, 30), [], []
-    for wanted in (False, True):
-        rows = np.flatnonzero(has_transform == wanted)
+    batch_size, parts, order = 1 << min(KEY_BITS - 2 * batch.face_bits, 30), [], []
+    if all(batch.transformed) or not any(batch.transformed):
+        groups = [(np.arange(len(pairs)), batch.transformed[0])]
+    else:
+        has_transform = np.array(batch.transformed)[pairs].any(axis=1)
+        groups = [(np.flatnonzero(has_transform == wanted), wanted) for wanted in (False, True)]
+    for rows, wanted in groups:
         for k in range(0, len(rows), batch_size):
             chunk = rows[k:k + batch_size]
-            parts.append(run_batch(bodies, bvhs, pairs[chunk], chunk, low, wanted, task, end_time))
+            parts.append(run_batch(batch, task, pairs if len(chunk) == len(pairs) else pairs[chunk], chunk, wanted, end_time))
         order.append(rows)
     return parts[0] if len(parts) == 1 else concat_results(parts).select(np.argsort(np.concatenate(order)))
 
 
-def run_batch(bodies, bvhs, pairs, rows, low, has_transform, task, end_time=None):
-    """PairResults of keys, for refitted BVHs. A key has the pair in its upper bits, then two faces of `low` bits. `rows` of the
-    task are these pairs."""
-    addresses = np.array([(shape.context, body._motion.address, IDENTITY_ADDRESS if body._matrix is None else body._matrix.ctypes.data)
-                          for shape, body in zip(bvhs, bodies, strict=True)], np.int64)
-    query, job = np.zeros(1, task.dtypes[has_transform]), np.zeros(1, BATCH_STATE)
-    counters, ends = np.zeros((len(pairs), len(COUNTERS)), np.int64), np.zeros(len(pairs), np.int64)
-    bvh_a, bvh_b = bvhs[pairs[0, 0]], bvhs[pairs[0, 1]]
-    stack_size = (2 * max(shape.tree.depth for shape in bvhs) + 2) * bvh_a.tree.width * bvh_b.tree.width
-    stack, lower_bounds, keys = np.empty(stack_size, np.int64), np.empty(stack_size, np.float32), np.empty(INITIAL_KEYS, np.int64)
-    state = job[0]
-    state["n_bodies"], state["n_pairs"], state["n_stack"], state["key_bits"] = len(addresses), len(pairs), len(stack), low
-    for name, array in (("bodies", addresses), ("pairs", pairs), ("query", query), ("counters", counters), ("ends", ends),
-                        ("stack", stack), ("lower_bounds", lower_bounds)):
-        state[name] = array.ctypes.data
-    task.prepare(state, query, rows, has_transform)
-    enter, at = batch_entry(task.wanted, query.dtype, *node_type(bvh_a), *node_type(bvh_b), has_transform), 0
+class BatchRoom:
+    """The state of a running batch, its stack and keys, and their addresses. A thread keeps them, as allocations, addresses and records
+    take half of a short batch."""
+
+    def __init__(self):
+        self.job = np.zeros(1, BATCH_STATE)
+        self.words, self.address, self._queries = self.job.view(np.int64), self.job.ctypes.data, {}
+        self.keys, self.stack = np.empty(INITIAL_KEYS, np.int64), np.empty(0, np.int64)
+        self.keys_address = self.keys.ctypes.data
+
+    def reset(self, dtype, stack_size):
+        """Clear the state, with room for so many pairs on the stack; returns the state (1,) of a query."""
+        if dtype not in self._queries:
+            query = np.zeros(dtype.itemsize, np.uint8)
+            self._queries[dtype] = query, query.view(dtype), query.ctypes.data
+        if len(self.stack) < stack_size:
+            self.stack, self.lower_bounds = np.empty(stack_size, np.int64), np.empty(stack_size, np.float32)
+            self.stack_address, self.bounds_address = self.stack.ctypes.data, self.lower_bounds.ctypes.data
+        raw, query, address = self._queries[dtype]
+        raw[:] = self.words[:] = 0
+        self.set(query=address, stack=self.stack_address, lower_bounds=self.bounds_address, n_stack=len(self.stack))
+        return query
+
+    def set(self, **values):
+        """Set integers of the job: a tenth of the time that its record takes."""
+        for name, value in values.items():
+            self.words[WORDS[name]] = value
+
+    def word(self, name):
+        """An integer of the job."""
+        return self.words.item(WORDS[name])
+
+    def grow_keys(self):
+        """More room for keys."""
+        self.keys = grow_keys(self.keys)
+        self.keys_address = self.keys.ctypes.data
+
+
+def run_batch(batch, task, pairs, rows, has_transform, end_time=None):
+    """PairResults of keys, for refitted BVHs. A key has the pair in its upper bits, then two faces of `face_bits` bits. `rows` of the task
+    are these pairs."""
+    rooms = _idle.__dict__.setdefault("rooms", [])
+    room = rooms.pop() if rooms else BatchRoom()                        # a signal handler may start a batch while another runs
+    try:
+        return run_batch_in(room, batch, task, pairs, rows, has_transform, end_time)
+    finally:
+        if len(room.keys) <= MAX_KEPT_KEYS:
+            rooms.append(room)
+
+
+def run_batch_in(room, batch, task, pairs, rows, has_transform, end_time):
+    """`run_batch`, with this room."""
+    p, low, dtype = len(pairs), batch.face_bits, task.dtypes[has_transform]
+    bvh_a, bvh_b = batch.bvhs[pairs[0, 0]], batch.bvhs[pairs[0, 1]]
+    query = room.reset(dtype, (2 * max(bvh.tree.depth for bvh in batch.bvhs) + 2) * bvh_a.tree.width * bvh_b.tree.width)
+    block = np.zeros((2 + len(COUNTERS) + 1) * p, np.int64)             # one array, as each address takes a microsecond
+    block[:2 * p], counters, ends, start = pairs.reshape(-1), block[2 * p:-p].reshape(p, -1), block[-p:], block.ctypes.data
+    room.set(bodies=batch.addresses.ctypes.data, n_bodies=len(batch.addresses), pairs=start, n_pairs=p, counters=start + 16 * p,
+             ends=start + block.nbytes - ends.nbytes, key_bits=low)
+    task.prepare(room.job[0], query, rows, has_transform)
+    enter, at = batch_entry(task.wanted, dtype, *node_type(bvh_a), *node_type(bvh_b), has_transform), 0
     budget = CALL_BUDGET if end_time is None else TIMED_CALL_BUDGET
-    while at < len(pairs) and not time_is_up(end_time):
-        state["keys"], state["n_keys"], state["budget"] = keys.ctypes.data, len(keys), budget
-        at = enter(job.ctypes.data, at)
-        if at < len(pairs) and state["reason"] == OUTPUT_FULL:
-            keys = grow_keys(keys)
-    total, done = int(state["total"]), np.arange(len(pairs)) < at
-    if state["in_progress"]:                                            # pairs found for the pair of bodies at which time was up
-        total += int(query["found"][0])
-        keys[int(state["total"]):total] |= at << (2 * low)
+    while at < p and not time_is_up(end_time):
+        room.set(keys=room.keys_address, n_keys=len(room.keys), budget=budget)
+        at = enter(room.address, at)
+        if at < p and room.word("reason") == OUTPUT_FULL:
+            room.grow_keys()
+    total = room.word("total")
+    done = np.ones(p, np.bool_) if at == p else np.arange(p) < at
+    if room.word("in_progress"):                                        # pairs found for the pair of bodies at which time was up
+        begin, total = total, total + int(query["found"][0])
+        room.keys[begin:total] |= at << (2 * low)
         counters[at] = [query[name][0] for name in COUNTERS]
     ends[at:] = total
-    task.collect(state, rows)
-    return PairResults(ends, counters, {"faces": sort_pairs(keys[:total], low, low, (len(pairs) - 1).bit_length())}, done)
+    task.collect(room.job[0], rows)
+    return PairResults(ends, counters, {"faces": sort_pairs(room.keys[:total], low, low, (p - 1).bit_length())}, done)
 
 
 def node_type(bvh):
@@ -218,4 +308,4 @@ def batch_entry(wanted, dtype, volume_a, width_a, volume_b, width_b, has_transfo
             p += 1
         return p
 
-    return address_of(enter)[1].ctypes
+    return python_entry(enter)
