@@ -71,12 +71,12 @@ def jump(flat, i):
 
 
 @kernel
-def row_width(origins, directions, n, least):
-    """The width of the first n rays, if they jump by more than `least` after each row of as many, three times or more, and nowhere else;
+def row_width(origins, directions, n, min_jump):
+    """The width of the first n rays, if they jump by more than `min_jump` after each row of as many, three times or more, and nowhere else;
     else 0."""
     width = jumps = 0
     for i in range(n - 1):
-        jumped = jump(origins, i) + jump(directions, i) > least
+        jumped = jump(origins, i) + jump(directions, i) > min_jump
         if jumped and width == 0:
             width = i + 1
         if jumped != (width > 0 and (i + 1) % width == 0):
