@@ -216,6 +216,7 @@ def load_batch(rays, begin, step, first, n, world):
         some = load_rays4(rays, ray_at(begin, step, i), ray_at(begin, step, min(i + 1, last)), ray_at(begin, step, min(i + 2, last)),
                           ray_at(begin, step, min(i + 3, last)), world, j)
         valid |= (some.valid & ((np.int64(1) << min(n - j, 4)) - 1)) << j
-        in_filter_range, x_dominant, y_dominant = (in_filter_range | some.in_filter_range << j, x_dominant | some.x_dominant << j,
-                                                   y_dominant | some.y_dominant << j)
+        in_filter_range |= np.int64(some.in_filter_range) << j
+        x_dominant |= np.int64(some.x_dominant) << j
+        y_dominant |= np.int64(some.y_dominant) << j
     return RayTraits(valid, in_filter_range, x_dominant, y_dominant)
