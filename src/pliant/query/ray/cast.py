@@ -351,7 +351,7 @@ class _BodyJob(RayJob):
         self.targets.set_ready(k)
         if updated:
             with self.lock:
-                self.counters[COUNTERS.index("n_u")] += updated
+                self.counters[COUNTERS.index("n_u")] += int(updated)
 
     def trace_chunks(self, cancel):
         """Answer chunks until there are none."""
