@@ -60,6 +60,7 @@ class SceneMembers(BodyGroup):
         self._fixed_box_slots: set[int] = set()                         # slots whose box was given, once the broad phase has it
         self._ignored: set[tuple[Hashable, Hashable]] = set()
         self._ray_targets = RayTargetCache()
+        self._with_faces: tuple[list[Body], list[int], list[int]] | None = None  # for `_members_with_faces`
         self._rules: IgnoreRules | None = None                          # `_ignored` as arrays, made when it is first needed
         self._groups: dict[str, int] = {}                               # numbers of groups, of all bodies ever added
         self._id_of_name: dict[str, int] = {}
@@ -102,7 +103,7 @@ class SceneMembers(BodyGroup):
             self._id_of_name[name] = number
         if group is not None:
             self._groups.setdefault(group, len(self._groups))
-        self._rules = None
+        self._rules = self._with_faces = None
         body._observers = (*body._observers, self)
         self._mark_stale(body)
         return number
@@ -127,7 +128,7 @@ class SceneMembers(BodyGroup):
             del self._id_of_name[name]
         self._moved_ids.discard(number)
         self._ignored = {pair for pair in self._ignored if number not in pair}
-        self._rules = None
+        self._rules = self._with_faces = None
         self._version += 1
 
     @synchronized
@@ -256,9 +257,11 @@ class SceneMembers(BodyGroup):
     @synchronized
     def _members_with_faces(self) -> tuple[list[Body], list[int], list[int]]:
         """For queries: bodies with faces, their ids and masks."""
-        members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
-        bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())
-        return list(bodies), list(numbers), list(masks)
+        if self._with_faces is None:
+            members = [(member.body, number, member.mask) for number, member in self._members.items() if len(member.body)]
+            bodies, numbers, masks = zip(*members, strict=True) if members else ((), (), ())
+            self._with_faces = list(bodies), list(numbers), list(masks)
+        return self._with_faces
 
     def _world_triangles(self, bodies: NDArray[np.int64], faces: NDArray[np.int32]) -> NDArray[np.float64]:
         """(n, 3, 3): world positions of the vertices of these faces; for results (`results.Surface`)."""

@@ -81,7 +81,7 @@ class Scene:
             invert_rotation(matrix, back)
             bodies["matrix"][0], bodies["inverse"][0] = matrix, back
             bodies["transformed"], bodies["transform_error"] = 1, rounding_bound(matrix, motion.box)
-        self.view = BatchView(leaves, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch,
+        self.view = BatchView(leaves, motion.points, motion.flat, bodies, 0, aligned_zeros(BATCH, RAY_DTYPE), wide, None, batch,
                               np.zeros(N_LOCAL_ROWS * BATCH, np.float32),
                               np.zeros(2 * BATCH), np.zeros(BATCH, np.int64), 0, 0, 0, 0)
         self.count = transform_rays(self.view, motion.record)
@@ -136,10 +136,10 @@ def _(points):
     if scene.count != 1:
         return inf, 1.0
     view = scene.view
-    some = leaf_candidates(view, 0, 0)
+    some = leaf_candidates(view, 0, 0, view.ray_axes[0] & 3)
     if any(not some >> k & 1 for k in hits):
         return inf, 1.0
-    sides, error_bound, depths = edge_functions(view, 0, 0)
+    sides, error_bound, depths = edge_functions(view, 0, 0, view.ray_axes[0] & 3)
     margin, worst = load(view, MARGIN, 0), (0.0, 1.0)
     for k in hits:
         products, ways = [float(side[k]) for side in sides], [float(way[k]) for way in depths]

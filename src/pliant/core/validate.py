@@ -272,6 +272,8 @@ def point(name, value):
 
 def vectors(name, value):
     """(flat float64, n) of an array (n, 3), or (flat, None) of one (3,) for all. They need not be finite."""
+    if type(value) is np.ndarray and value.ndim == 2 and is_canonical(value, len(value)):
+        return value.reshape(-1), len(value)                            # the fast path of every query
     array = _array(name, value)
     one = array.shape == (3,)
     return positions(name, array.reshape(1, 3) if one else array).reshape(-1), None if one else len(array)

@@ -40,4 +40,4 @@ def check_below(name, value):
 
 
 MAX_LEVELS = 128                                                        # levels
-register_policy(Policy("hybrid", refit_bvh, {"depth": (None, check_depth), "below": ("node", check_below)}))
+register_policy(Policy("hybrid", refit_bvh, {"depth": (None, check_depth), "below": ("node", check_below)}, on_demand=True))

@@ -123,4 +123,4 @@ def refit_bvh(bvh):
     refit_on_demand(bvh)
 
 
-register_policy(Policy("lazy", refit_bvh))
+register_policy(Policy("lazy", refit_bvh, on_demand=True))

@@ -104,6 +104,11 @@ class Bvh:
         """Is the root older than the frame, or have vertices moved since?"""
         return bool(self.pending) or self._stamps.item(0) != self.frame
 
+    @property
+    def ready_for_queries(self):
+        """Would `refit` do nothing? Because all is up to date, or because the entry does what is missing."""
+        return (self.levels_on_demand is not None and self.options.policy.on_demand and not self.pending) or not self.stale
+
     def take_over(self, other):
         """Take over from another shape of the same points: the frame goes on, and all that this one has is older than it now."""
         if other is not self:
@@ -158,14 +163,15 @@ class Policy(NamedTuple):
     default and a check for each option that `policy={"name": …, option: …}` may set; `after_partial(bvh, n)`, called after n vertices have
     moved alone and volumes were refitted, which may set another tree: then `refit` is called as well; `check(volume_type, settings)`
     refuses a volume type that it does not support so; `allows_partial`: where a few vertices move, may others set volumes for it
-    (`partial.py`)? `motion`: the name of the only one whose volumes it knows without vertices, and which sets these on demand; others set
-    all of them in every update."""
+    (`partial.py`)? `on_demand`: does `refit` only prepare a new tree, and leave all else to the entry? `motion`: the name of the only one
+    whose volumes it knows without vertices, and which sets these on demand; others set all of them in every update."""
     name: str
     refit: object
     settings: dict = {}                                                 # noqa: RUF012 - never written to
     after_partial: object = None
     check: object = None
     allows_partial: bool = True
+    on_demand: bool = False
     motion: str = ""
 
     def resolve_settings(self, settings):

@@ -7,7 +7,7 @@ import pytest
 import pliant as pl
 import poses
 from pliant import shapes
-from pliant.query.ray import target_cache
+from pliant.query.ray import cast, target_cache
 
 OFF = bool(numba.config.DISABLE_JIT)
 COUNTS = [3] if OFF else [3, 60]                                        # without a tree of boxes, and with one
@@ -60,8 +60,9 @@ def test_bodies_that_move_come_and_go(count):
 
 def test_only_bodies_that_moved_are_read(monkeypatch):
     directions, faces = shapes.icosphere(0)
-    scene, counts, real = pl.Scene([pl.Body(directions + [3.0 * k, 0, 0], faces) for k in range(5)]), [], target_cache.ray_targets
-    monkeypatch.setattr(target_cache, "ray_targets", lambda bodies, *rest: counts.append(len(bodies)) or real(bodies, *rest))
+    scene, counts, real = pl.Scene([pl.Body(directions + [3.0 * k, 0, 0], faces) for k in range(5)]), [], target_cache.set_targets
+    for module in (cast, target_cache):
+        monkeypatch.setattr(module, "set_targets", lambda targets, rows, *rest: counts.append(len(rows)) or real(targets, rows, *rest))
     for moved in ([], [], [2], [0, 4], []):
         for k in moved:
             scene[k].update(directions + [3.0 * k, 1, 0])

@@ -22,10 +22,7 @@ from pliant.query.options import DEFAULT_TRAVERSAL, Traversal, check_traversal
 from pliant.query.ray.batch import (
     FIRST_BATCH,
     MAX_SORTED_BODIES,
-    TILE,
     BatchArrays,
-    RayHits,
-    Rays,
     exact_test_entry,
     set_body_records,
     trace_batches,
@@ -44,16 +41,17 @@ from pliant.query.ray.leaf import (
     NEEDS_REFIT,
     RAY_DTYPE,
 )
+from pliant.query.ray.load_rays import MIN_IMAGE, TILE, RayHits, Rays, image_width
 from pliant.query.ray.top_level import TopLevel, fit_boxes
 from pliant.query.target import BodyGroup, QueryBody, RayTarget, check_body
 from pliant.query.traverse import COUNTERS
 from pliant.results import AllHits, Hit, Hits, HitTriangles, Stats, surface_version
 from pliant.tree.nodes import BUILDERS
 
-CHUNK_SIZE = 1 << 11                                                    # rays of one call: about a millisecond
+CHUNK_SIZE, LONE_CHUNK_SIZE = 1 << 11, 1 << 13                          # rays of a call, a millisecond or less: of several threads, of one
 FIRST_HITS = 1 << 12                                                    # hits to begin with, where all are wanted
-MIN_IMAGE, MIN_WIDTH, ROW_JUMP_RATIO = 1 << 13, 32, 8.0                 # rays that are looked at; in a row; steps between neighbours
 SAMPLE_RAYS = 256                                                       # rays
+NEVER = threading.Event()                                               # never set: nobody cancels
 ANY_MASK = np.int64(-1)                                                 # a mask with all bits
 NO_TRANSFORM, NO_TRANSFORMS = np.zeros(12), np.zeros((0, 12))
 NO_TREE = np.zeros((0, 8), np.int32), np.zeros(0, np.int32), np.zeros((0, 8), np.int32), np.zeros(0)
@@ -175,17 +173,6 @@ def rays_of(origins, directions, t_min, t_max, mask, labels=("origins", "directi
     return Rays(*(array for array, _ in parts), steps, n, width), n
 
 
-def image_width(origins, directions):
-    """How many rays are in a row, if they look like those of a picture, row by row: neighbours go nearly the same way, but for the last of
-    a row and the first of the next. 0: they do not. A guess: it changes the order of the work, nothing else."""
-    with np.errstate(all="ignore"):
-        rows = [flat.reshape(-1, 3)[:MIN_IMAGE] for flat in (origins, directions) if len(flat) > 3]
-        steps = sum(np.square(np.diff(some, axis=0)).sum(axis=1) for some in rows)
-        jumps = np.flatnonzero(steps > ROW_JUMP_RATIO**2 * np.median(steps)) + 1
-    width = int(jumps[0]) if len(jumps) > 2 else 0
-    return width if width > MIN_WIDTH and width % TILE == 0 and np.array_equal(jumps, np.arange(width, MIN_IMAGE, width)) else 0
-
-
 class RayTargets(NamedTuple):
     """The bodies that are looked into: as rays see them, and their shapes; those who are `stackless` keep what that takes."""
     records: np.ndarray
@@ -211,18 +198,28 @@ def bodies_of(target, name="target"):
 
 def ray_targets(bodies, numbers, masks, stackless):
     """As rays see them."""
-    records, bvhs = aligned_zeros(len(bodies), BODY_DTYPE), [body._bvh_at(body._motion.scale) for body in bodies]
-    columns = [(shape.context, body._motion.address, trace_entry(shape.options.volume_type.volume, shape.tree.width)[0], number, mask,
-                not shape.stale) for shape, body, number, mask in zip(bvhs, bodies, numbers, masks, strict=True)]
-    transforms = NO_TRANSFORMS
-    if any(body._matrix is not None for body in bodies):
-        transforms = np.array([NO_TRANSFORM if body._matrix is None else body._matrix for body in bodies])
-    set_body_records(records, np.array(columns, np.int64), np.array([body._motion.box for body in bodies]), transforms)
-    targets = RayTargets(records, bvhs, stackless, {})
+    targets = RayTargets(aligned_zeros(len(bodies), BODY_DTYPE), [body._bvh for body in bodies], stackless, {})
+    set_targets(targets, range(len(bodies)), bodies, numbers, masks)
+    records = targets.records
     if stackless:
         for k in np.flatnonzero(records["ready"]).tolist():
             targets.set_ready(k)
     return targets
+
+
+def set_targets(targets, rows, bodies, numbers, masks):
+    """Set the records and shapes of the bodies of these rows."""
+    columns, boxes, transforms, moved = [], [], [], False
+    for k in rows:
+        body = bodies[k]
+        motion, matrix = body._motion, body._matrix
+        bvh = targets.bvhs[k] = body._bvh_at(motion.scale)
+        entry = trace_entry(bvh.options.volume_type.volume, bvh.tree.width)[0]
+        columns.append((k, bvh.context, motion.address, entry, numbers[k], masks[k], bvh.ready_for_queries))
+        boxes.append(motion.box)
+        transforms.append(NO_TRANSFORM if matrix is None else matrix)
+        moved |= matrix is not None
+    set_body_records(targets.records, np.array(columns, np.int64), np.array(boxes), np.array(transforms) if moved else NO_TRANSFORMS)
 
 
 def build_top_level(records):
@@ -305,12 +302,14 @@ class RayJob:
     def __init__(self, rays, kind):
         n = 0 if kind == ALL_HITS else rays.n
         self.rays, self.kind, self.results = rays, kind, RayHits(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int64), np.empty(2 * n))
-        self.next, self.lock, self.hit_chunks, self.counters = 0, threading.Lock(), [], np.zeros(len(COUNTERS), np.int64)
+        unit, size = max(TILE * rays.width, 1), CHUNK_SIZE if pool.threads() > 1 else LONE_CHUNK_SIZE
+        self.chunk = -(-size // unit) * unit                            # of a picture, whole rows of tiles: see `begin_band`
+        self.next, self.lock, self.hit_chunks, self.counters = 0, threading.Lock(), [], [0] * len(COUNTERS)
 
     def next_chunk(self):
         """The next chunk."""
         with self.lock:
-            start, self.next = self.next, min(self.next + CHUNK_SIZE, self.rays.n)
+            start, self.next = self.next, min(self.next + self.chunk, self.rays.n)
             return start, self.next
 
     def prepare_tasks(self):
@@ -324,13 +323,14 @@ class RayJob:
 
     def run(self):
         """(results, hits in any order, Stats), when all rays are answered."""
-        workers, cancel = min(pool.threads(), -(-self.rays.n // CHUNK_SIZE)), threading.Event()
+        workers = 1 if self.rays.n <= self.chunk else min(pool.threads(), -(-self.rays.n // self.chunk))
         if workers == 1:
-            self.run_worker(cancel)
-        else:
-            pool.run_jobs(self.prepare_tasks(), cancel)
-            pool.run_jobs([partial(self.run_worker, cancel)] * workers, cancel)
-        return self.results, np.concatenate(self.hit_chunks), Stats(*self.counters.tolist())
+            self.run_worker(NEVER)
+            return self.results, self.hit_chunks[0], Stats(*self.counters)
+        cancel = threading.Event()
+        pool.run_jobs(self.prepare_tasks(), cancel)
+        pool.run_jobs([partial(self.run_worker, cancel)] * workers, cancel)
+        return self.results, np.concatenate(self.hit_chunks), Stats(*self.counters)
 
 
 class _BodyJob(RayJob):
@@ -351,7 +351,7 @@ class _BodyJob(RayJob):
         self.targets.set_ready(k)
         if updated:
             with self.lock:
-                self.counters[COUNTERS.index("n_u")] += updated
+                self.counters[COUNTERS.index("n_u")] += int(updated)
 
     def trace_chunks(self, cancel):
         """Answer chunks until there are none."""
@@ -362,23 +362,28 @@ class _BodyJob(RayJob):
         hits, state, records = np.zeros(FIRST_HITS if self.kind == ALL_HITS else 1, HIT_DTYPE), batch[0], self.targets.records
         top_level = self.top_level.with_own_lists()
         state["kind"], state["bodies"], state["has_masks"] = self.kind, records.ctypes.data, self.has_masks
+        batch_arg = self.bind_hits(batch, ray_states, hits, world)
         while not cancel.is_set():
             r, end = self.next_chunk()
             if r == end:
                 break
             while r < end and not cancel.is_set():
-                state["hits"], state["hit_capacity"] = hits.ctypes.data, len(hits)
-                batch_arg = BatchArrays(batch, ray_states, records, hits, world) if DISABLED else batch.ctypes.data
                 r = trace_batches(self.rays, self.results, records, top_level, ray_states, batch, world, batch_arg, r, end)
                 if state["reason"] == NEEDS_REFIT:
                     self.refit(int(state["stale_body"]))
                 elif state["reason"] == FULL:
                     hits = grow_hits(hits)
+                    batch_arg = self.bind_hits(batch, ray_states, hits, world)
         with self.lock:
-            self.counters += [int(state[name]) for name in COUNTERS]
+            self.counters = [total + int(state[name]) for total, name in zip(self.counters, COUNTERS, strict=True)]
             self.hit_chunks.append(hits[:int(state["n_hits"])])
-            for shape, passed in zip(self.targets.bvhs, top_level.ray_tests.tolist(), strict=True):
-                shape.ray_tests += passed
+            for k in top_level.ray_tests.nonzero()[0].tolist():
+                self.targets.bvhs[k].ray_tests += int(top_level.ray_tests[k])
+
+    def bind_hits(self, batch, ray_states, hits, world):
+        """Say in the batch where hits go; the batch as entries take it."""
+        batch[0]["hits"], batch[0]["hit_capacity"] = hits.ctypes.data, len(hits)
+        return BatchArrays(batch, ray_states, self.targets.records, hits, world) if DISABLED else batch.ctypes.data
 
 
 def grow_hits(hits):

@@ -19,7 +19,7 @@ import numpy as np
 from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper
 from pliant.core.simd import ctz, maximum, minimum, movemask
-from pliant.core.soa import field_lanes, load_bounds, packed_dtype, prefetch
+from pliant.core.soa import field_lanes, load_bounds, packed_dtype, prefetch, stamp
 from pliant.core.stack import stack_float64
 from pliant.geometry.predicates import in_range, point_in_range
 from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, HIT, ORIGIN, RESULT, UNSURE, hit_filter
@@ -55,8 +55,8 @@ def record_dtype(scalars, rows, indices):
 RAY_DTYPE = record_dtype(("t_min", "best", "u", "v", "scale"), {"o": 4, "d": 4}, ("face", "body", "axis", "in_filter_range", "ray", "mask"))
 # What a batch is about: addresses of rays, of bodies and of where hits go if all are wanted; bits of the rays to look at, and how many at
 # a time; what is counted. `world` has the rays once more, in rows of BATCH float64: origins, 1 / n, doubts of a start, limits in units
-# of n, and n, which is d / grow.
-INV_STEP, START_ERROR, T_MIN, T_BEST, STEP, N_WORLD_ROWS = 3, 6, 7, 8, 9, 12
+# of n, n, which is d / grow, and grow.
+INV_STEP, START_ERROR, T_MIN, T_BEST, STEP, SCALE, N_WORLD_ROWS = 3, 6, 7, 8, 9, 12, 13
 BATCH_DTYPE = record_dtype((), {},
                            ("ray_states", "bodies", "hits", "n_hits", "hit_capacity", "world", "mask", "has_masks", "kind", "exact",
                             "stale_body", "reason",
@@ -74,6 +74,7 @@ class BatchView(NamedTuple):
     a row of starts and one of units with s = t · grow · unit − start; `ray_axes` 4 · the number of the ray, and that of its longest
     axis."""
     leaves: np.ndarray
+    points: np.ndarray
     flat: np.ndarray
     bodies: np.ndarray
     body_index: int
@@ -99,10 +100,10 @@ def load(view, row, j):
 # --- leaves ----------------------------------------------------------------------------------------------------------------------------
 
 @helper
-def edge_functions(view, i, j):
-    """Of the triangles of leaf i as ray j sees them: (on which side it passes each edge, what these numbers may be off by, how far along
-    the ray the corners are)."""
-    leaves, axis = view.leaves, view.ray_axes[j] & 3
+def edge_functions(view, i, j, axis):
+    """Of the triangles of leaf i as ray j sees them, whose longest axis this is: (on which side it passes each edge, what these numbers
+    may be off by, how far along the ray the corners are)."""
+    leaves = view.leaves
     x, y = np.int64(axis == 0), 2 - np.int64(axis == 2)
     margin, box = load(view, MARGIN, j), load_bounds(leaves, i)
     m = (box.hix - box.lox) + (box.hiy - box.loy) + (box.hiz - box.loz) + EIGHT * margin
@@ -118,12 +119,12 @@ def edge_functions(view, i, j):
 
 
 @helper
-def leaf_candidates(view, i, j):
-    """Bits of the triangles of leaf i that ray j may hit before its limit."""
+def leaf_candidates(view, i, j, axis):
+    """Bits of the triangles of leaf i that ray j, whose longest axis this is, may hit before its limit."""
     leaves, margin = view.leaves, load(view, MARGIN, j)
     if margin >= UNBOUNDED_MARGIN:
         return np.int64(leaves[i]["used"])
-    (u, v, w), error_bound, (a, b, c) = edge_functions(view, i, j)
+    (u, v, w), error_bound, (a, b, c) = edge_functions(view, i, j, axis)
     inside = (minimum(u, minimum(v, w)) >= -error_bound) | (maximum(u, maximum(v, w)) <= error_bound)
     in_interval = (maximum(a, maximum(b, c)) >= -margin) & (minimum(a, minimum(b, c)) <= load(view, LIMIT, j) + margin)
     return movemask(inside & in_interval) & leaves[i]["used"]
@@ -246,6 +247,15 @@ def test_candidates(view, in_filter_range, leaf, mask, j):
         limit = round_up_float32(t * ray["scale"] * view.t_map[BATCH + j] - view.t_map[j]) + load(view, MARGIN, j)
         view.local[LIMIT * BATCH + j] = minimum(load(view, LIMIT, j), limit)
     return stop
+
+
+@helper
+def prefetch_points(view, leaf):
+    """Start loading what a leaf will be filled from, if it is stale: its record is there already."""
+    if stamp(view.leaves, leaf) != view.frame:
+        for c in range(3):
+            for i in range(8):
+                prefetch(view.points, 4 * np.int64(view.leaves[leaf]["corner"][c, i]))
 
 
 @helper

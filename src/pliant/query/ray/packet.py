@@ -29,6 +29,7 @@ from pliant.query.ray.leaf import (
     START,
     leaf_candidates,
     prefetch_corners,
+    prefetch_points,
     refresh_view_leaf,
     test_candidates,
 )
@@ -39,7 +40,7 @@ from pliant.volume.aabb import Box
 MIN_PACKET_SIZE = 16                                                    # fewer rays go alone
 MAX_SPREAD = np.float32(0.6)                                            # of directions, and of starts over the reach
 MAX_LIMIT = np.float32(3e38)
-ZERO = np.float32(0)
+ZERO, ALL_GROUPS = np.float32(0), 255
 
 
 class PacketAxis(NamedTuple):
@@ -85,9 +86,11 @@ def _(like, view, count, reach):
     if count < MIN_PACKET_SIZE:
         return False
     local, axis = view.local, view.ray_axes[0] & 3
-    for j in range(1, count):
-        if view.ray_axes[j] & 3 != axis:
-            return False
+    others = np.int64(0)
+    for j in range(count):                                              # no early exit: vectors
+        others |= view.ray_axes[j] ^ axis
+    if others & 3 != 0:
+        return False
     for j in range(count, (count + 7) & ~7):                            # whole vectors, of rays that never count
         for row_number in range(LIMIT):
             local[row_number * BATCH + j] = local[row_number * BATCH]
@@ -142,7 +145,7 @@ def gather_groups(view, groups, count, margin):
     """Rows of eight lanes, one for each eight rays, of what `PacketAxis` says of them along each axis, and of their farthest limit; lanes
     without rays never count. Axes along which direction signs of a lane differ are let through."""
     for g in range(8):
-        begin = 8 * g
+        begin, groups[96 + g] = 8 * g, ZERO
         for k in range(3):
             if begin < count:
                 over = load8(view.local, (INV_DIR + k) * BATCH + begin)
@@ -181,14 +184,12 @@ def group_box_mask(view, groups, leaf):
 
 
 @helper
-def update_limits(view, groups, count):
-    """How far each group of eight rays counts, and all of them."""
-    limit = -MAX_LIMIT
+def update_limits(view, groups, count, some):
+    """Set how far these groups of eight rays count; how far any of them all does."""
     for g in range(8):
-        groups[96 + g] = ZERO
-        groups[104 + g] = reduce_max(load8(view.local, LIMIT * BATCH + 8 * g)) if 8 * g < count else -MAX_LIMIT
-        limit = maximum(limit, groups[104 + g])
-    return limit
+        if some >> g & 1:
+            groups[104 + g] = reduce_max(load8(view.local, LIMIT * BATCH + 8 * g)) if 8 * g < count else -MAX_LIMIT
+    return reduce_max(load8(groups, 104))
 
 
 @helper
@@ -196,10 +197,11 @@ def trace_packet(view, nodes, in_filter_range, count):
     """Search for what `count` rays meet that go together; GOING, or FULL."""
     stack, pending, local = stack_int64(STACK_SIZE), stack_int64(BATCH), view.local  # waiting: a ray and bits of triangles
     margin = row_maximum(local, MARGIN, count)
+    axis = view.ray_axes[0] & 3                                         # the same for all
     x, y, z = packet_axis(view, 0, count, margin), packet_axis(view, 1, count, margin), packet_axis(view, 2, count, margin)
     groups = stack_float32(112)
     gather_groups(view, groups, count, margin)
-    limit = update_limits(view, groups, count)
+    limit = update_limits(view, groups, count, np.int64(ALL_GROUPS))
     n_v, n_u, n_p, top, stop = np.int64(0), np.int64(0), np.int64(0), np.int64(1), np.int64(GOING)
     stack[0] = 0
     while top > 0 and stop == GOING:
@@ -226,6 +228,8 @@ def trace_packet(view, nodes, in_filter_range, count):
                 top += 1
             continue
         leaf, n = ~name, 0
+        if top > 0 and key_index(stack[top - 1]) < 0:
+            prefetch_points(view, ~key_index(stack[top - 1]))
         refresh_view_leaf(view, leaf)
         group_mask = group_box_mask(view, groups, leaf)
         while group_mask != 0:
@@ -233,18 +237,20 @@ def trace_packet(view, nodes, in_filter_range, count):
             ray_mask = ray_box_mask(view, leaf, begin)
             while ray_mask != 0:
                 k, ray_mask = ctz(ray_mask), ray_mask & (ray_mask - 1)
-                mask = leaf_candidates(view, leaf, begin + k)
+                mask = leaf_candidates(view, leaf, begin + k, axis)
                 n_p += popcount(np.int64(view.leaves[leaf]["used"]))
                 if mask != 0:
                     prefetch_corners(view, leaf, mask)
                     pending[n] = (begin + k) << 8 | mask
                     n += 1
+        some = np.int64(0)
         for k in range(n):
+            some |= np.int64(1) << (pending[k] >> 11)
             stop = test_candidates(view, in_filter_range, leaf, pending[k] & 255, pending[k] >> 8)
             if stop != GOING:
                 break
         if n > 0:
-            limit = update_limits(view, groups, count)
+            limit = update_limits(view, groups, count, some)
     view.batch[0]["n_v"] += n_v
     view.batch[0]["n_u"] += n_u
     view.batch[0]["n_p"] += n_p

@@ -119,7 +119,7 @@ def trace_single(view, nodes, in_filter_range, count):
                     break
             else:
                 refresh_view_leaf(view, ~name)
-                mask = leaf_candidates(view, ~name, j)
+                mask = leaf_candidates(view, ~name, j, view.ray_axes[j] & 3)
                 n_p += popcount(np.int64(view.leaves[~name]["used"]))
                 if mask != 0:                                           # when its turn comes again
                     prefetch_corners(view, ~name, mask)

@@ -36,7 +36,7 @@ def trace_stackless(view, nodes, skips, in_filter_range, count):
                 leaf = ~np.int64(nodes[i]["child"][k])
                 if leaf >= 0:
                     refresh_view_leaf(view, leaf)
-                    triangles = leaf_candidates(view, leaf, j)
+                    triangles = leaf_candidates(view, leaf, j, view.ray_axes[j] & 3)
                     n_p += popcount(np.int64(view.leaves[leaf]["used"]))
                     if triangles != 0:
                         stop = test_candidates(view, in_filter_range, leaf, triangles, j)

@@ -5,9 +5,7 @@ bodies move, and its boxes are fitted; when as many bodies have moved as there a
 """
 import threading
 
-import numpy as np
-
-from pliant.query.ray.cast import build_top_level, ray_targets
+from pliant.query.ray.cast import build_top_level, ray_targets, set_targets
 from pliant.query.ray.top_level import fit_boxes
 
 
@@ -28,26 +26,23 @@ class RayTargetCache:
         """(RayTargets, TopLevel) of these bodies, with these ids and masks."""
         with self._lock:
             group, known = (bodies, numbers, masks), self._group
-            versions = np.array([body._version for body in bodies], np.int64)
+            versions = [body._version for body in bodies]
             self._group = None                                          # whoever is interrupted from here on starts afresh
             if known != group:
                 self._targets = ray_targets(bodies, numbers, masks, False)
                 self._top_level, self._n_moved = build_top_level(self._targets.records), 0
             else:
-                self._update(bodies, numbers, masks, np.flatnonzero(versions != self._versions))
+                self._update(bodies, numbers, masks, [k for k, version in enumerate(versions) if version != self._versions[k]])
             self._group, self._versions = group, versions
             return self._targets, self._top_level
 
     def _update(self, bodies, numbers, masks, moved):
         """Replace the records of bodies that have moved."""
-        if not len(moved):
+        if not moved:
             return
-        rows, targets = moved.tolist(), self._targets
-        new = ray_targets(*([values[k] for k in rows] for values in (bodies, numbers, masks)), False)
-        targets.records[moved] = new.records
-        for k, bvh in zip(rows, new.bvhs, strict=True):
-            targets.bvhs[k] = bvh
-        self._n_moved += len(rows)
+        targets = self._targets
+        set_targets(targets, moved, bodies, numbers, masks)
+        self._n_moved += len(moved)
         if self._n_moved >= len(bodies):
             self._top_level, self._n_moved = build_top_level(targets.records), 0
         elif len(self._top_level.child):

@@ -65,7 +65,7 @@ def shears_of(x, y, z):
 @helper
 def dominant_axis(shears, k):
     """The longest axis of direction k."""
-    return np.int64(0) if shears.x_dominant >> k & 1 else np.int64(1) if shears.y_dominant >> k & 1 else np.int64(2)
+    return (1 - (shears.x_dominant >> k & 1)) * (2 - (shears.y_dominant >> k & 1))
 
 
 @helper
@@ -138,6 +138,10 @@ def put_slabs(local, at, start, usable, inverse, margin):
 def compact_rays(view, count, mask, first_ray, shears):
     """Of the four rays that were just written as the numbers count, count + 1, … move those of `some` to the front; the next number."""
     local, exact, target = view.local, view.t_map, count
+    if mask == 15:
+        for k in range(4):
+            view.ray_axes[count + k] = 4 * (first_ray + k) + dominant_axis(shears, k)
+        return count + 4
     while mask != 0:
         k, mask = ctz(mask), mask & (mask - 1)
         if target < count + k:

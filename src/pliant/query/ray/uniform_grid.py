@@ -27,7 +27,7 @@ from pliant.core.soa import aligned_zeros, prefetch
 from pliant.core.stack import stack_float64
 from pliant.geometry.ray_triangle import BUFFER_SIZE, DIRECTION, HIT, ORIGIN
 from pliant.motion.rigid import UNDERFLOW_BOUND
-from pliant.query.ray.batch import exact_test_entry, load_rays4, store_result, work_done
+from pliant.query.ray.batch import exact_test_entry, store_result, work_done
 from pliant.query.ray.cast import FIRST_HITS, RayJob, grow_hits
 from pliant.query.ray.leaf import (
     ALL_HITS,
@@ -47,6 +47,7 @@ from pliant.query.ray.leaf import (
     is_closer,
     record_dtype,
 )
+from pliant.query.ray.load_rays import init_ray_state, load_rays4
 from pliant.query.ray.transform import box_interval
 from pliant.query.traverse import COUNTERS
 
@@ -342,9 +343,10 @@ def trace_grid(rays, results, lists, marks, state_array, ray_states, world, hits
     work_limit = work_done(job) + CALL_WORK
     job["reason"] = GOING
     while r < end and work_done(job) < work_limit:
-        valid, hits_before = load_rays4(rays, r, r, r, r, ray_states, world, 0), job["n_hits"]
+        traits, hits_before = load_rays4(rays, r, r, r, r, world, 0), job["n_hits"]
+        init_ray_state(rays, r, ray, world, 0, traits)
         n_v, n_p, n_exact = job["n_v"], job["n_p"], job["n_exact"]
-        if valid != 0 and ray["mask"] != 0:
+        if traits.valid & 1 != 0 and ray["mask"] != 0:
             job["mark"] += 1
             for k in range(3):
                 t[ORIGIN + k], t[DIRECTION + k] = ray["o"][k], ray["d"][k]
@@ -382,5 +384,5 @@ class GridJob(RayJob):
                     hits = grow_hits(hits)
                     job["hit_capacity"] = len(hits)
         with self.lock:
-            self.counters += [int(job[name]) for name in COUNTERS]
+            self.counters = [total + int(job[name]) for total, name in zip(self.counters, COUNTERS, strict=True)]
             self.hit_chunks.append(hits[:int(job["n_hits"])])
