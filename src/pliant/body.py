@@ -19,7 +19,7 @@ import pliant.refit  # policies, builders and volume types register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
 from pliant.body_file import read_body, write_body
-from pliant.core import validate, validate_weld
+from pliant.core import validate, validate_transform, validate_weld
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
@@ -358,7 +358,7 @@ class Body(QueryBody):
             raise ArgumentTypeError(f"update: nothing given; expected {wanted}")
         if self._rigid and vertices is not None:
             raise ArgumentTypeError("update: a rigid body takes a matrix alone; use Body(vertices, faces) for vertices that move")
-        matrix = None if transform is None else validate.transform("transform", transform)
+        matrix = None if transform is None else validate_transform.transform("transform", transform)
         rows: Any = vertices
         indices = None if changed is None else validate.changed_indices("changed", changed, self._motion.count)
         if indices is not None:
@@ -371,8 +371,8 @@ class Body(QueryBody):
         elif vertices is not None:
             rows = self._motion.validate_input(vertices)
         tree_key = None if key_pose is None else check_key_pose(self._key_poses, key_pose, rows, indices)
-        if matrix is not None and not validate.in_transform_range(matrix, self._motion.bound_after(rows, indices)):
-            validate.check_transform_range("transform", matrix, partial(self._motion.vertices_after, rows, indices))
+        if matrix is not None and not validate_transform.in_range(matrix, self._motion.bound_after(rows, indices)):
+            validate_transform.check_range("transform", matrix, partial(self._motion.vertices_after, rows, indices))
         return _Update(rows, copy, indices, tree_key, matrix)
 
     def _apply(self, update: _Update) -> None:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core import archive, validate, validate_weld
+from pliant.core import archive, validate, validate_transform, validate_weld
 from pliant.errors import ArgumentError, ArgumentTypeError, FileError
 from pliant.motion.motion import MOTIONS, MotionFile, type_of
 from pliant.refit.key_poses import check_key_poses
@@ -56,11 +56,11 @@ def read_body(path):
         options = resolve_options(**{name: meta.get(name) for name in ("volume", "build", "policy", "arity", "leaf")}, policies=policies)
         shapes = validate.targets("shapes", arrays["shapes"])
         faces = validate.faces("faces", arrays["faces"], shapes.shape[1])
-        transform = None if meta.get("transform") is None else validate.transform("transform", meta["transform"])
+        transform = None if meta.get("transform") is None else validate_transform.transform("transform", meta["transform"])
         rigid = validate.flag("rigid", meta.get("rigid"))
         motion = motion_of(meta, arrays, shapes, options, rigid)
-        if transform is not None and not validate.in_transform_range(transform, motion.bound_after(None, None)):
-            validate.check_transform_range("transform", transform, partial(motion.vertices_after, None, None))
+        if transform is not None and not validate_transform.in_range(transform, motion.bound_after(None, None)):
+            validate_transform.check_range("transform", transform, partial(motion.vertices_after, None, None))
         weld_map: Any = validate_weld.weld_map("same", arrays["same"], shapes.shape[1])
         nodes = arrays["child"], arrays["count"], arrays["leaf_faces"]
         tree = validated_tree(*nodes, weld_map[faces], options.arity, options.leaf)
