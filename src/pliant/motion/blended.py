@@ -3,7 +3,7 @@
     x = (Σ w_j T_j) (v, 1)            w_j >= 0, Σ w_j = 1
 
 That is linear blend skinning, where T_j are joints against their bind pose (`skeleton.py`), and meshless animation, where they are the
-surroundings of simulation nodes (`meshless.py`). `blended` is the definition of a position: maps are summed up in ascending order, column
+surroundings of simulation nodes (`meshless.py`). `skin.py` defines a position: maps are summed up in ascending order, column
 by column, then columns times x, y, z and the last one, each product and each sum rounded to float64, so that what a query works out for a
 leaf is to the bit what `body.vertices` gives for all. An update looks at no vertex: it bounds the body by what each map may do to those
 it moves (`weight_bounds.py`), in time linear in the number of maps.
@@ -14,21 +14,18 @@ filled since the update, and all after `complete`. `planes` (m, 3, 4) are the ro
 `error_bound` bounds the rounding of a position, times the scale.
 """
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from pliant.core import validate, validate_rig
 from pliant.core.function_pointer import array_at, as_pointer, python_entry
-from pliant.core.jit import DISABLED, helper, kernel
+from pliant.core.jit import DISABLED, kernel
 from pliant.core.simd import (
-    add_rounded,
     extract,
     fabs,
     load4,
     maximum,
     minimum,
-    mul_rounded,
     reduce_max,
     reduce_min,
     store4,
@@ -36,20 +33,20 @@ from pliant.core.simd import (
     vector4,
     where,
 )
-from pliant.core.soa import aligned_zeros, packed_dtype, prefetch, publish, stamp
+from pliant.core.soa import aligned_zeros
 from pliant.errors import ArgumentError, MeshError
 from pliant.geometry.predicates import RANGE_MAX, RANGE_MIN
 from pliant.motion.free import MAX_DRIFT, MOTION_DTYPE, round_origin, scale_for
 from pliant.motion.morph import EPSILON, MAX_COORDINATE
-from pliant.motion.motion import Motion, MotionFile, MotionType, compute_vertex, prefetch_vertex, register_motion
+from pliant.motion.motion import Motion, MotionFile, MotionType, register_motion
 from pliant.motion.rigid import UNDERFLOW_BOUND
+from pliant.motion.skin import STAMP_DTYPE, Skin, blend_all, gather_rows
 from pliant.motion.weight_bounds import SECOND, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 
 FILTER_HEADROOM = 2.0**120                                              # of products of three: so far above, sums are above SMALLEST or 0
 MAX_RECENTRINGS = 4                                                     # bounds from far away are loose, and so is the middle between them
 LAST_FRAME = 2**31 - 1
-STAMP_DTYPE = packed_dtype([("stamp", np.dtype(np.int32))], 4)
 LANES = 8                                                               # as of most nodes; one bounds the body
 
 
@@ -58,66 +55,6 @@ BODY_DTYPE = np.dtype([(name, np.int64) for name in ("motion", "maps", "columns"
                                                      "ends", "weight_sums", "norms", "n_maps", "n_ranges", "max_influences")]
                       + [(name, np.float64, (3,)) for name in ("centre", "half", "max_rest", "rest_scale")]
                       + [("underflow", np.float64), ("smallest", np.float64)])
-
-
-class Skin(NamedTuple):
-    """What moves vertices, row by row in an order of its own: `names` (n,) of vertices, places at rest (3 n,), the maps of each and their
-    weights (`core/validate_rig.py`), stamps; columns of maps (16 m,). And what a vertex is written to, by its name: its place (3 n,), its
-    row of float32 (4 n,), (x − origin) · scale."""
-    vertex_ids: np.ndarray
-    rest: np.ndarray
-    begins: np.ndarray
-    map_ids: np.ndarray
-    weights: np.ndarray
-    columns: np.ndarray
-    stamps: np.ndarray
-    flat: np.ndarray
-    points: np.ndarray
-    origin: np.ndarray
-    scale: float
-    frame: int
-
-
-@helper
-def blend_position(skin, r):
-    """x y z · of the vertex in row r."""
-    begin, end, columns = skin.begins[r], skin.begins[r + 1], skin.columns
-    at, w = 16 * np.int64(skin.map_ids[begin]), skin.weights[begin]
-    a, b = mul_rounded(load4(columns, at), w), mul_rounded(load4(columns, at + 4), w)
-    c, d = mul_rounded(load4(columns, at + 8), w), mul_rounded(load4(columns, at + 12), w)
-    for e in range(begin + 1, end):
-        at, w = 16 * np.int64(skin.map_ids[e]), skin.weights[e]
-        a, b = add_rounded(a, mul_rounded(load4(columns, at), w)), add_rounded(b, mul_rounded(load4(columns, at + 4), w))
-        c, d = add_rounded(c, mul_rounded(load4(columns, at + 8), w)), add_rounded(d, mul_rounded(load4(columns, at + 12), w))
-    x, y, z = skin.rest[3 * r], skin.rest[3 * r + 1], skin.rest[3 * r + 2]
-    return add_rounded(add_rounded(add_rounded(mul_rounded(a, x), mul_rounded(b, y)), mul_rounded(c, z)), d)
-
-
-@compute_vertex.register(Skin)
-def _(state, r):
-    if stamp(state.stamps, r) != state.frame:                           # once a frame
-        row, flat, v = blend_position(state, r), state.flat, np.int64(state.vertex_ids[r])
-        flat[3 * v], flat[3 * v + 1], flat[3 * v + 2] = extract(row, 0), extract(row, 1), extract(row, 2)
-        store4(state.points, 4 * v, to_float32((row - load4(state.origin, 0)) * state.scale))
-        publish(state.stamps, r, state.frame)
-
-
-@prefetch_vertex.register(Skin)
-def _(state, r):
-    v, begin = np.int64(state.vertex_ids[r]), state.begins[r]
-    prefetch(state.weights, begin)
-    prefetch(state.weights, state.begins[r + 1] - 1)
-    prefetch(state.map_ids, begin)
-    prefetch(state.rest, 3 * np.int64(r))
-    prefetch(state.flat, 3 * v)
-    prefetch(state.points, 4 * v)
-
-
-@kernel
-def blend_all(skin):
-    """Set all vertices, and their rows."""
-    for r in range(len(skin.stamps)):
-        compute_vertex(skin, r)
 
 
 # --- an update ---------------------------------------------------------------------------------------------------------------------
@@ -227,15 +164,6 @@ def state_entry():
         return np.int64(set_state(motion, body, maps, columns, planes, ranges))
 
     return python_entry(enter)
-
-
-def gather_rows(skin, rows):
-    """(begins, which, weights) of these rows of a skin, in that order."""
-    begins, map_ids, weights = skin
-    counts = np.diff(begins)[rows]
-    ends = np.cumsum(counts)
-    at = np.repeat(begins[rows] - (ends - counts), counts) + np.arange(len(map_ids))
-    return np.concatenate([[0], ends]), map_ids[at], weights[at]
 
 
 class Blended(Motion):

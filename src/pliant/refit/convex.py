@@ -25,8 +25,8 @@ from pliant.core.jit import helper, kernel
 from pliant.core.simd import to_float32, vector4
 from pliant.core.soa import aligned_zeros, lane, load_bounds, put_field_lanes, put_lane, stamp
 from pliant.core.stack import stack_float32, store_vector
-from pliant.motion.blended import STAMP_DTYPE, Skin
 from pliant.motion.free import MOTION_DTYPE
+from pliant.motion.skin import STAMP_DTYPE, Skin
 from pliant.motion.weight_bounds import BOUNDS, NodeRanges, bound_direction, range_dtypes, rounding_margin
 from pliant.motion.weight_ranges import collect_ranges, put_ranges, range_scratch
 from pliant.refit import front_tracking, lazy
