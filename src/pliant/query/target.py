@@ -66,6 +66,23 @@ class QueryBody(QueryTarget, ABC):
     def _topology(self) -> Any:
         """Which faces share vertices."""
 
+    @property
+    @abstractmethod
+    def edges(self) -> NDArray[np.int32]:
+        """(e, 2) vertex indices."""
+
+    @abstractmethod
+    def _check_update(self, vertices: Any = None, *, transform: Any = None) -> Any:
+        """Validate the arguments of `update`, which changes nothing."""
+
+    @abstractmethod
+    def _mesh_features(self) -> Any:
+        """Edges, and the owners of edges and vertices: MeshFeatures."""
+
+    @abstractmethod
+    def _feature_tree(self) -> Any:
+        """(tree, MeshFeatures, LeafFeatures): the features that the leaves of the tree own."""
+
     @abstractmethod
     def _open_edges(self) -> Any:
         """Which edges have no face on one side: OpenEdges."""

@@ -1,0 +1,1 @@
+"""Contacts of vertices, edges and faces: collisions between two states, and features that are near each other."""

@@ -1,0 +1,294 @@
+"""Boxes of a body that moves: what a traversal of features needs, made new for each query from the vertices at both ends of the motion.
+
+Every vertex moves on a straight line from its place at the start to that at the end. A SWEPT BOX is a box at the start and one at the end; at
+any time between, what moves is in the mean of both. Two of them are apart if one side of one is beyond the other's at both ends: along an
+axis the gap is linear in time. That is more than the boxes around whole motions tell: two bodies that fall together are apart at once.
+
+The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the middle
+of the FRAME, a box of half the size 1, and clamped to [−2, 2]. Rounding and clamping are monotone and the same for both bodies: what is
+beyond after them was beyond before, so comparisons need no error bound. Where the frame is the part that both bodies share, nearly nothing
+outside it is filled in, and inside resolution is the best. Distances between clamped coordinates are at most 2**-22 longer than real ones.
+"""
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pliant.core.jit import helper, kernel
+from pliant.core.simd import maximum, minimum, reduce_max, reduce_min
+from pliant.core.soa import aligned_zeros, bounds_dtype, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, record_class
+from pliant.tree.features import IDS, MovingEdge, MovingPoint, MovingTriangle
+from pliant.tree.nodes import INT32, LEAF_WIDTH, node_dtype
+from pliant.volume.aabb import triangle_bounds
+from pliant.volume.protocol import fields, size, transform_volume
+
+EMPTY, CLAMP = 8.0, 2.0                                                 # an empty box is from EMPTY to -EMPTY: apart from all others
+ROUNDING = 2.0**-22                                                     # of distances in the frame, by rounding of coordinates
+ROW = 8                                                                 # float32 of a vertex: x y z at the start, then at the end, and two more
+
+SweptBox = NamedTuple("SweptBox", fields("lox0 loy0 loz0 hix0 hiy0 hiz0 lox1 loy1 loz1 hix1 hiy1 hiz1"))
+SweptBox.__doc__ = """A box at the start (0) and at the end (1) of a motion."""
+
+
+class Fixed(NamedTuple):
+    """From one body's frame to another's where both are the same."""
+    kind: int = 0
+
+
+for _class in (SweptBox, MovingPoint, MovingEdge, MovingTriangle):
+    record_class(_class)
+
+
+def group_dtype(cls):
+    """The record of eight features of a class: `used` has a bit for each lane that is not empty."""
+    return packed_dtype([("lanes", lanes_dtype(cls, LEAF_WIDTH)), ("ids", IDS), ("used", INT32)])
+
+
+POINT_GROUP, EDGE_GROUP = group_dtype(MovingPoint), group_dtype(MovingEdge)
+MOVING_LEAF = packed_dtype([("lanes", lanes_dtype(MovingTriangle, LEAF_WIDTH)), ("bounds", bounds_dtype(SweptBox)), ("ids", IDS),
+                            ("used", INT32), ("stamp", INT32)])
+
+
+@transform_volume.register(SweptBox, Fixed)
+def _(a, transform):
+    return a
+
+
+@size.register(SweptBox)
+def _(a):
+    return maximum(a.hix0 - a.lox0, maximum(a.hiy0 - a.loy0, a.hiz0 - a.loz0))
+
+
+@helper
+def merge_lanes(a):
+    """The swept box around all lanes."""
+    return SweptBox(reduce_min(a.lox0), reduce_min(a.loy0), reduce_min(a.loz0), reduce_max(a.hix0), reduce_max(a.hiy0), reduce_max(a.hiz0),
+                    reduce_min(a.lox1), reduce_min(a.loy1), reduce_min(a.loz1), reduce_max(a.hix1), reduce_max(a.hiy1), reduce_max(a.hiz1))
+
+
+@helper
+def edge_box(e):
+    """The swept box of an edge, or of each lane."""
+    return SweptBox(minimum(e.ax0, e.bx0), minimum(e.ay0, e.by0), minimum(e.az0, e.bz0),
+                    maximum(e.ax0, e.bx0), maximum(e.ay0, e.by0), maximum(e.az0, e.bz0),
+                    minimum(e.ax1, e.bx1), minimum(e.ay1, e.by1), minimum(e.az1, e.bz1),
+                    maximum(e.ax1, e.bx1), maximum(e.ay1, e.by1), maximum(e.az1, e.bz1))
+
+
+@helper
+def face_box(t):
+    """The swept box of a face, or of each lane."""
+    return SweptBox(minimum(t.ax0, minimum(t.bx0, t.cx0)), minimum(t.ay0, minimum(t.by0, t.cy0)), minimum(t.az0, minimum(t.bz0, t.cz0)),
+                    maximum(t.ax0, maximum(t.bx0, t.cx0)), maximum(t.ay0, maximum(t.by0, t.cy0)), maximum(t.az0, maximum(t.bz0, t.cz0)),
+                    minimum(t.ax1, minimum(t.bx1, t.cx1)), minimum(t.ay1, minimum(t.by1, t.cy1)), minimum(t.az1, minimum(t.bz1, t.cz1)),
+                    maximum(t.ax1, maximum(t.bx1, t.cx1)), maximum(t.ay1, maximum(t.by1, t.cy1)), maximum(t.az1, maximum(t.bz1, t.cz1)))
+
+
+@helper
+def point_box(p):
+    """The swept box of a vertex, or of each lane."""
+    return SweptBox(p.px0, p.py0, p.pz0, p.px0, p.py0, p.pz0, p.px1, p.py1, p.pz1, p.px1, p.py1, p.pz1)
+
+
+# --- filling ---------------------------------------------------------------------------------------------------------------------------
+
+@kernel
+def sweep_bounds(start, end, vertices, out):
+    """out (6,) = low and high corner of a box around these vertices at both ends; inverted if there are none."""
+    for k in range(3):
+        low, high = np.inf, -np.inf
+        for i in range(len(vertices)):
+            x, y = start[3 * vertices[i] + k], end[3 * vertices[i] + k]
+            low, high = min(low, min(x, y)), max(high, max(x, y))
+        out[k], out[k + 3] = low, high
+
+
+@kernel
+def fill_points(start, end, frame, points):
+    """points = rows of the vertices at both ends in the frame (4,), its middle and its scale."""
+    scale = frame[3]
+    for v in range(len(start) // 3):
+        for k in range(3):
+            x, y = (start[3 * v + k] - frame[k]) * scale, (end[3 * v + k] - frame[k]) * scale
+            points[ROW * v + k] = np.float32(min(max(x, -CLAMP), CLAMP))
+            points[ROW * v + 3 + k] = np.float32(min(max(y, -CLAMP), CLAMP))
+
+
+@helper
+def vertices_box(points, vertices, begin, end):
+    """The swept box of vertices[begin : end]."""
+    at = ROW * np.int64(vertices[begin])
+    ax = bx = points[at]
+    ay = by = points[at + 1]
+    az = bz = points[at + 2]
+    cx = dx = points[at + 3]
+    cy = dy = points[at + 4]
+    cz = dz = points[at + 5]
+    for i in range(begin + 1, end):
+        at = ROW * np.int64(vertices[i])
+        ax, ay, az = min(ax, points[at]), min(ay, points[at + 1]), min(az, points[at + 2])
+        bx, by, bz = max(bx, points[at]), max(by, points[at + 1]), max(bz, points[at + 2])
+        cx, cy, cz = min(cx, points[at + 3]), min(cy, points[at + 4]), min(cz, points[at + 5])
+        dx, dy, dz = max(dx, points[at + 3]), max(dy, points[at + 4]), max(dz, points[at + 5])
+    return SweptBox(ax, ay, az, bx, by, bz, cx, cy, cz, dx, dy, dz)
+
+
+@helper
+def outside_frame(box, half):
+    """Is the box outside the frame during the whole motion? `half` (3,): half sizes of the part of the frame that counts."""
+    return ((min(box.lox0, box.lox1) > half[0]) | (max(box.hix0, box.hix1) < -half[0])
+            | (min(box.loy0, box.loy1) > half[1]) | (max(box.hiy0, box.hiy1) < -half[1])
+            | (min(box.loz0, box.loz1) > half[2]) | (max(box.hiz0, box.hiz1) < -half[2]))
+
+
+@kernel
+def fill_nodes(nodes, leaves, vertices, begins, slots, points, half):
+    """The boxes of all nodes and leaves, children first; how many leaves are in the frame: `used` of these is −1, of others 0."""
+    n = 0
+    for i in range(len(leaves)):
+        box = vertices_box(points, vertices, np.int64(begins[i]), np.int64(begins[i + 1]))
+        put_bounds(leaves, i, box)
+        put_lane(nodes, np.int64(slots[i, 0]), np.int64(slots[i, 1]), box)
+        leaves[i]["used"] = 0 if outside_frame(box, half) else -1
+        n += np.int64(leaves[i]["used"] != 0)
+    for i in range(len(nodes) - 1, -1, -1):
+        for k in range(nodes[i]["count"]):
+            child = np.int64(nodes[i]["child"][k])
+            if child >= 0:
+                put_lane(nodes, i, k, load_bounds(nodes, child))
+        put_bounds(nodes, i, merge_lanes(lanes(nodes, i)))
+    return n
+
+
+@helper
+def moving_point(points, v):
+    at = ROW * np.int64(v)
+    return MovingPoint(points[at], points[at + 1], points[at + 2], points[at + 3], points[at + 4], points[at + 5])
+
+
+@helper
+def moving_edge(points, v, w):
+    a, b = ROW * np.int64(v), ROW * np.int64(w)
+    return MovingEdge(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+                      points[a + 3], points[a + 4], points[a + 5], points[b + 3], points[b + 4], points[b + 5])
+
+
+@helper
+def moving_triangle(points, u, v, w):
+    a, b, c = ROW * np.int64(u), ROW * np.int64(v), ROW * np.int64(w)
+    return MovingTriangle(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+                          points[c], points[c + 1], points[c + 2], points[a + 3], points[a + 4], points[a + 5],
+                          points[b + 3], points[b + 4], points[b + 5], points[c + 3], points[c + 4], points[c + 5])
+
+
+@kernel
+def fill_leaves(leaves, faces, corners, points):
+    """The faces of the leaves that are in the frame."""
+    for i in range(len(leaves)):
+        if leaves[i]["used"] == 0:
+            continue
+        used = 0
+        for k in range(LEAF_WIDTH):
+            put_lane(leaves, i, k, moving_triangle(points, corners[i, 0, k], corners[i, 1, k], corners[i, 2, k]))
+            leaves[i]["ids"][k] = faces[i, k]
+            used |= (faces[i, k] >= 0) << k
+        leaves[i]["used"] = used
+
+
+@kernel
+def fill_vertex_groups(leaves, begins, ids, groups, points):
+    """The vertices that the leaves in the frame own."""
+    for i in range(len(leaves)):
+        if leaves[i]["used"] == 0:
+            continue
+        for g in range(begins[i], begins[i + 1]):
+            used = 0
+            for k in range(LEAF_WIDTH):
+                used |= (ids[g, k] >= 0) << k
+                put_lane(groups, g, k, moving_point(points, ids[g, k] if ids[g, k] >= 0 else ids[g, 0]))
+                groups[g]["ids"][k] = ids[g, k]
+            groups[g]["used"] = used
+
+
+@kernel
+def fill_edge_groups(leaves, begins, ids, edges, groups, points):
+    """The edges that the leaves in the frame own."""
+    for i in range(len(leaves)):
+        if leaves[i]["used"] == 0:
+            continue
+        for g in range(begins[i], begins[i + 1]):
+            used = 0
+            for k in range(LEAF_WIDTH):
+                used |= (ids[g, k] >= 0) << k
+                e = ids[g, k] if ids[g, k] >= 0 else ids[g, 0]
+                put_lane(groups, g, k, moving_edge(points, edges[e, 0], edges[e, 1]))
+                groups[g]["ids"][k] = ids[g, k]
+            groups[g]["used"] = used
+
+
+# --- one body --------------------------------------------------------------------------------------------------------------------------
+
+class MovingBody(NamedTuple):
+    """A body of a query, and its world vertices at both ends, flat."""
+    body: Any
+    start: np.ndarray
+    end: np.ndarray
+
+
+class FeatureSide(NamedTuple):
+    """What the leaf stage reads of one body: groups of vertices and edges, the faces (f, 3), edges (e, 2) and vertices at both ends, flat."""
+    vertex_begins: np.ndarray
+    vertex_groups: np.ndarray
+    edge_begins: np.ndarray
+    edge_groups: np.ndarray
+    faces: np.ndarray
+    edges: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+class SweptTree(NamedTuple):
+    """Nodes, leaves and features of one body in a frame."""
+    tree: Any
+    nodes: np.ndarray
+    leaves: np.ndarray
+    side: FeatureSide
+
+
+def bounds_of(moving):
+    """(6,): the box around the faces of a moving body at both ends."""
+    out = np.empty(6)
+    sweep_bounds(moving.start, moving.end, moving.body._mesh_features().used_vertices, out)
+    return out
+
+
+def frame_around(low, high):
+    """((4,) middle and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
+    low, high = np.clip(low, -1.7e308, 1.7e308), np.clip(high, -1.7e308, 1.7e308)
+    middle = 0.5 * low + 0.5 * high
+    half = np.maximum(high - middle, middle - low)
+    exponent = int(np.frexp(half.max())[1]) if half.max() > 0 else -1000
+    scale = float(np.ldexp(1.0, min(-exponent, 1000)))
+    with np.errstate(over="ignore"):
+        halves = np.minimum(half * scale * (1 + 2.0**-20) + 2.0**-20, CLAMP).astype(np.float32)
+    return np.array([*middle, scale]), halves
+
+
+def swept_tree(moving, frame, halves):
+    """The SweptTree of a moving body."""
+    body = moving.body
+    tree, features, groups = body._feature_tree()
+    points = np.empty(ROW * (len(moving.start) // 3), np.float32)
+    fill_points(moving.start, moving.end, frame, points)
+    nodes, leaves = aligned_zeros(len(tree.child), node_dtype(SweptBox, tree.width)), aligned_zeros(len(tree.faces), MOVING_LEAF)
+    for part in ("lanes", "bounds"):
+        for name in SweptBox._fields:
+            nodes[part][name] = EMPTY if name.startswith("lo") else -EMPTY
+    nodes["child"], nodes["count"] = tree.child, tree.count
+    vertex_groups, edge_groups = aligned_zeros(len(groups.vertex_ids), POINT_GROUP), aligned_zeros(len(groups.edge_ids), EDGE_GROUP)
+    if fill_nodes(nodes, leaves, tree.vertices, tree.begins, tree.slots, points, halves):
+        fill_vertex_groups(leaves, groups.vertex_begins, groups.vertex_ids, vertex_groups, points)
+        fill_edge_groups(leaves, groups.edge_begins, groups.edge_ids, features.edges, edge_groups, points)
+        fill_leaves(leaves, tree.faces, tree.corners, points)
+    side = FeatureSide(groups.vertex_begins, vertex_groups, groups.edge_begins, edge_groups, body._welded_faces, features.edges,
+                       moving.start, moving.end)
+    return SweptTree(tree, nodes, leaves, side)
