@@ -15,8 +15,8 @@ from pliant.query.options import ManyOptions
 from pliant.results import Distance, SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
-QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
-           "self_collide", "self_distance", "self_within", "within")
+QUERIES = ("cast", "cast_all", "ccd", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
+           "self_ccd", "self_collide", "self_distance", "self_step_size", "self_within", "step_size", "within")
 
 
 class QueryTarget:
