@@ -127,6 +127,7 @@ class Body(QueryBody):
         self._edges: OpenEdges | None = None
         self._features: MeshFeatures | None = None
         self._leaf_features: tuple[Any, LeafFeatures] | None = None     # with the tree that they are for
+        self._swept_arrays: list[Any] = []                              # arrays of queries of features, while none uses them
         self._border_cap: Any = None                                    # see query/proximity/cap.py
         self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 

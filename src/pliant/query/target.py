@@ -39,6 +39,7 @@ class QueryBody(QueryTarget, ABC):
     _matrix: NDArray[np.float64] | None
     _distance_cache: WeakKeyDictionary[Any, Any]
     _border_cap: Any
+    _swept_arrays: list[Any]
     _version: int
 
     @property

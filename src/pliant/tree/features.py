@@ -19,16 +19,16 @@ NO_FEATURE = -1
 IDS = np.dtype((np.int32, (LEAF_WIDTH,)))
 
 
-def moving_fields(names):
-    """The fields of points at the start (0) and at the end (1) of a motion."""
-    return [(f"{name}{axis}{time}", float) for time in "01" for name in names for axis in "xyz"]
+def moving_fields(names, keys):
+    """The fields of points at the start (0) and at the end (1) of a motion, and a key for each, the low bits of its index."""
+    return [(f"{name}{axis}{time}", float) for time in "01" for name in names for axis in "xyz"] + [(key, float) for key in keys.split()]
 
 
-MovingPoint = NamedTuple("MovingPoint", moving_fields(["p"]))
+MovingPoint = NamedTuple("MovingPoint", moving_fields("p", "key"))
 MovingPoint.__doc__ = """A vertex at both ends of a motion."""
-MovingEdge = NamedTuple("MovingEdge", moving_fields("ab"))
+MovingEdge = NamedTuple("MovingEdge", moving_fields("ab", "key_a key_b"))
 MovingEdge.__doc__ = """The ends of an edge at both ends of a motion."""
-MovingTriangle = NamedTuple("MovingTriangle", moving_fields("abc"))
+MovingTriangle = NamedTuple("MovingTriangle", moving_fields("abc", "key_a key_b key_c"))
 MovingTriangle.__doc__ = """The corners of a face at both ends of a motion."""
 
 

@@ -19,6 +19,7 @@ from pliant.core.soa import lane, lanes, load_bounds
 from pliant.core.sort_keys import float_bits
 from pliant.core.stack import stack_float64
 from pliant.geometry.feature_distance import DISTANCE, FOUR_POINTS
+from pliant.query.continuous.direction_filter import edges_parted, edges_parted_across, vertex_face_parted, vertex_face_parted_across
 from pliant.query.continuous.swept_tree import FeatureSide, Fixed, edge_box, face_box, point_box
 from pliant.query.traverse import CONTINUE, OUTPUT_FULL, frames, is_self, overlaps, state_dtype, visit_leaves
 from pliant.tree.nodes import LEAF_WIDTH
@@ -30,7 +31,7 @@ MAX_OWNED = 3 * LEAF_WIDTH                                              # vertic
 MAX_OUTPUT = 2 * (2 * MAX_OWNED * LEAF_WIDTH + MAX_OWNED * MAX_OWNED)   # int64 of two leaves
 MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `process_moving`; points at 0 and at 12
 IN_RANGE_BIT = 2                                                        # of the second argument of an entry, above the kind
-FEATURE_FIELDS = [("entry", np.int64), ("in_filter_range", np.int64), ("first_only", np.int64), ("limit", np.float32), ("latest", np.float32),
+FEATURE_FIELDS = [("entry", np.int64), ("in_filter_range", np.int64), ("first_only", np.int64), ("keys_exact", np.int64), ("limit", np.float32), ("latest", np.float32),
                   ("latest_margin", np.float32), ("tolerance", np.float64), ("rest_distance", np.float64), ("best", np.float64)]
 FEATURE_STATE = state_dtype(FEATURE_FIELDS)
 ZERO, ONE = np.float32(0), np.float32(1)
@@ -172,19 +173,45 @@ def _(visitor):
     return True
 
 
+@helper
+def equal(a, b):
+    """Lanes in which two keys are equal."""
+    return (a <= b) & (a >= b)
+
+
+@helper
+def vertex_of_face(p, t):
+    """Lanes in which a vertex is a corner of a face, by keys."""
+    return equal(t.key_a, p.key) | (equal(t.key_b, p.key) | equal(t.key_c, p.key))
+
+
+@helper
+def edges_share_vertex(e, f):
+    """Lanes in which two edges share a vertex, by keys."""
+    return (equal(f.key_a, e.key_a) | equal(f.key_a, e.key_b)) | (equal(f.key_b, e.key_a) | equal(f.key_b, e.key_b))
+
+
 # --- two leaves ------------------------------------------------------------------------------------------------------------------------
 
 @helper
 def scan_vertices_faces(visitor, state, side, vertex_leaves, v, face_leaves, f, kind, keys):
     """Pairs of the vertices that leaf v owns, of the body of `side`, and the faces of leaf f."""
     leaf_box, used_faces = load_bounds(face_leaves, f), np.int64(face_leaves[f]["used"])
-    boxes = face_box(lanes(face_leaves, f))
+    faces = lanes(face_leaves, f)
+    boxes = face_box(faces)
     groups = side.vertex_groups
     for g in range(np.int64(side.vertex_begins[v]), np.int64(side.vertex_begins[v + 1])):
         near = boxes_touch(visitor, state, point_box(lanes(groups, g)), leaf_box) & groups[g]["used"]
         while near != 0:
             i, near = ctz(near), near & (near - 1)
-            mask = boxes_touch(visitor, state, boxes, point_box(lane(groups, g, i))) & used_faces
+            point = lane(groups, g, i)
+            mask = boxes_touch(visitor, state, boxes, point_box(point)) & used_faces
+            if is_self(visitor) and state["keys_exact"] != 0 and mask != 0:
+                mask &= ~movemask(vertex_of_face(point, faces))
+            if mask != 0:
+                mask &= ~movemask(vertex_face_parted(point, faces, state["margin"]))
+            if mask != 0:
+                mask &= ~movemask(vertex_face_parted_across(point, faces, state["margin"]))
             while mask != 0:
                 j, mask = ctz(mask), mask & (mask - 1)
                 process(visitor, state, kind, np.int64(groups[g]["ids"][i]), np.int64(face_leaves[f]["ids"][j]), keys)
@@ -200,11 +227,19 @@ def scan_edges(visitor, state, leaves_a, a, leaves_b, b, same, keys):
         near = boxes_touch(visitor, state, edge_box(lanes(groups_a, g)), leaf_box) & groups_a[g]["used"]
         while near != 0:
             i, near = ctz(near), near & (near - 1)
-            box = edge_box(lane(groups_a, g, i))
+            edge = lane(groups_a, g, i)
+            box = edge_box(edge)
             for h in range(g if same else np.int64(begins_b[b]), np.int64(begins_b[b + 1])):
-                mask = boxes_touch(visitor, state, edge_box(lanes(groups_b, h)), box) & groups_b[h]["used"]
+                edges = lanes(groups_b, h)
+                mask = boxes_touch(visitor, state, edge_box(edges), box) & groups_b[h]["used"]
                 if same and h == g:
                     mask &= np.int64(-2) << i
+                if is_self(visitor) and state["keys_exact"] != 0 and mask != 0:
+                    mask &= ~movemask(edges_share_vertex(edge, edges))
+                if mask != 0:
+                    mask &= ~movemask(edges_parted(edge, edges, state["margin"]))
+                if mask != 0:
+                    mask &= ~movemask(edges_parted_across(edge, edges, state["margin"]))
                 while mask != 0:
                     j, mask = ctz(mask), mask & (mask - 1)
                     process(visitor, state, EDGE_EDGE, np.int64(groups_a[g]["ids"][i]), np.int64(groups_b[h]["ids"][j]), keys)

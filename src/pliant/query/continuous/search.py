@@ -17,7 +17,7 @@ from pliant.query.continuous.feature_pairs import (
     NearPairs,
     NearPairsSelf,
 )
-from pliant.query.continuous.swept_tree import ROUNDING, bounds_of, frame_around, swept_tree
+from pliant.query.continuous.swept_tree import KEY_MASK, ROUNDING, bounds_of, frame_around, give_arrays_back, swept_tree
 from pliant.query.scheduler import ResumableLoop, run_loop
 from pliant.query.traverse import reset_query, traverse
 from pliant.results import Stats
@@ -76,7 +76,7 @@ def search_features(space, a, b, distance, entry, *, near=False, first=False, ex
         visitor = (MovingPairsSelf if b is None else MovingPairs)(tree_a.side, tree_b.side)
     query = space.record(FEATURE_STATE)
     set_up_state(query[0], distance, float(frame[3]), entry[0], first, in_filter_range, best)
-    query[0]["rest_distance"] = rest_distance
+    query[0]["rest_distance"], query[0]["keys_exact"] = rest_distance, a.body._motion.count <= KEY_MASK
     query[0]["n_u"] = sum(len(each.nodes) + len(each.leaves) for each in ({id(t): t for t in (tree_a, tree_b)}.values()))
     stack_size = (tree_a.tree.depth + tree_b.tree.depth + 2) * tree_a.tree.child.shape[1] * tree_b.tree.child.shape[1]
     space.reserve_stack(stack_size)
@@ -84,6 +84,9 @@ def search_features(space, a, b, distance, entry, *, near=False, first=False, ex
     args = (tree_a.nodes, tree_a.leaves, tree_a.tree.slots, tree_b.nodes, tree_b.leaves, tree_b.tree.slots)
     loop = ResumableLoop(partial(traverse, visitor, *args), query, stack_size, (entry, tree_a, tree_b))
     words, stats, _ = run_loop(loop, space)
+    give_arrays_back(a.body, tree_a)
+    if b is not None:
+        give_arrays_back(b.body, tree_b)
     check_memory(len(words) // 2)
     packed, values = np.ascontiguousarray(words.reshape(-1, 2).T)
     kinds = (packed.view(np.uint64) >> np.uint64(2 * ID_BITS)).astype(np.int8)
