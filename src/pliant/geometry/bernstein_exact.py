@@ -15,8 +15,9 @@ of G(x*) says on which side of x* a root of G lies. No root is ever approximated
 import numpy as np
 
 from pliant.core.jit import helper, routine
-from pliant.geometry.limbs import add, copy, multiply, shift, sign_of_limbs
+from pliant.geometry.limbs import add, bits_of, copy, multiply, shift, sign_of_limbs, value_of_limbs
 
+ESTIMATE_STEPS = 100                                                    # of Newton's method, or halvings
 DOUBLE_ROOT_DEPTH = 10                                                  # halvings, after which a double root is looked for
 
 
@@ -67,16 +68,10 @@ def restrict(z, out, out_size, c, size, k, rest, temporary, wide):
     """out = the coefficients of a quadratic on the interval (k, k + 1) ÷ 2**m, times 2**(2m); `rest` = 2**m − k. `c` has three numbers,
     `size` apart; temporary has five numbers `wide` apart."""
     a, b, u, v, w = temporary, temporary + wide, temporary + 2 * wide, temporary + 3 * wide, temporary + 4 * wide
-    multiply(z, v, c, rest)                                             # a, b: the polar form at (k, 0) and (k, 1)
-    multiply(z, w, c + size, k)
-    add(z, a, v, w, 1)
-    multiply(z, v, c + size, rest)
-    multiply(z, w, c + 2 * size, k)
-    add(z, b, v, w, 1)
+    blend(z, a, c, c + size, k, rest, v, w)                             # the polar form at (k, 0), (k, 1)
+    blend(z, b, c + size, c + 2 * size, k, rest, v, w)
     # at (k, k), (k, k + 1), (k + 1, k + 1)
-    multiply(z, v, a, rest)
-    multiply(z, w, b, k)
-    add(z, out, v, w, 1)
+    blend(z, out, a, b, k, rest, v, w)
     add(z, u, b, a, -1)
     add(z, out + out_size, out, u, 1)
     # second difference of the polar form: c0 − 2 c1 + c2
@@ -85,6 +80,74 @@ def restrict(z, out, out_size, c, size, k, rest, temporary, wide):
     add(z, v, v, c + size, -1)
     add(z, w, out + out_size, u, 1)
     add(z, out + 2 * out_size, w, v, 1)
+
+
+@routine
+def restrict_cubic(z, out, f, size, k, rest, temporary, wide):
+    """out = the coefficients of a cubic on the interval (k, k + 1) ÷ 2**m, times 2**(3m); `rest` = 2**m − k. Four numbers each, `size`
+    apart; temporary: eight numbers `wide` apart."""
+    a, b, c, d, e, u, v = (temporary, temporary + wide, temporary + 2 * wide, temporary + 3 * wide, temporary + 4 * wide,
+                           temporary + 5 * wide, temporary + 6 * wide)
+    add(z, e, f + 3 * size, f, -1)                                      # third difference: b3 − 3 b2 + 3 b1 − b0
+    add(z, u, f + size, f + 2 * size, -1)
+    for _ in range(3):
+        add(z, e, e, u, 1)
+    blend(z, a, f, f + size, k, rest, u, v)                             # the polar form at (k, 0, 0), (k, 0, 1), (k, 1, 1)
+    blend(z, b, f + size, f + 2 * size, k, rest, u, v)
+    blend(z, c, f + 2 * size, f + 3 * size, k, rest, u, v)
+    add(z, d, a, c, 1)                                                  # second difference there
+    add(z, d, d, b, -1)
+    add(z, d, d, b, -1)
+    blend(z, a, a, b, k, rest, u, v)                                    # at (k, k, 0), (k, k, 1)
+    blend(z, b, b, c, k, rest, u, v)
+    blend(z, out, a, b, k, rest, u, v)
+    add(z, c, b, a, -1)                                                 # each step of an argument from k to k + 1 adds a difference
+    add(z, out + size, out, c, 1)
+    add(z, c, c, d, 1)
+    add(z, out + 2 * size, out + size, c, 1)
+    add(z, c, c, d, 1)
+    add(z, c, c, e, 1)
+    add(z, out + 3 * size, out + 2 * size, c, 1)
+
+
+@routine
+def blend(z, r, a, b, k, rest, u, v):
+    """r = rest · a + k · b"""
+    multiply(z, u, a, rest)
+    multiply(z, v, b, k)
+    add(z, r, u, v, 1)
+
+
+@routine
+def root_estimate(z, f, size):
+    """About where a cubic with one sign change is 0, from 0 to 1."""
+    exponent = np.int64(0)
+    for i in range(4):
+        exponent = max(exponent, bits_of(z, f + i * size))
+    a, b = value_of_limbs(z, f, exponent), value_of_limbs(z, f + size, exponent)
+    c, d = value_of_limbs(z, f + 2 * size, exponent), value_of_limbs(z, f + 3 * size, exponent)
+    if last_sign(z, f, size, 4) < 0:
+        a, b, c, d = -a, -b, -c, -d
+    low, high, s = 0.0, 1.0, 0.5
+    for _ in range(ESTIMATE_STEPS):                                     # Newton, or a half where that leaves the bracket
+        r = 1.0 - s
+        p, q, o = r * a + s * b, r * b + s * c, r * c + s * d
+        p, q = r * p + s * q, r * q + s * o
+        value, slope = r * p + s * q, 3.0 * (q - p)
+        if value < 0.0:
+            low = s
+        elif value > 0.0:
+            high = s
+        else:
+            break
+        after = s - value / slope if slope != 0.0 else low
+        if not low < after < high:
+            after = 0.5 * (low + high)
+        if abs(after - s) < 2.0**-50:
+            s = after
+            break
+        s = after
+    return s
 
 
 @routine

@@ -127,17 +127,23 @@ def add(z, r, a, b, sign):
 
 @routine
 def multiply(z, r, a, b):
-    """r = a · b; r must be another place."""
+    """r = a · b; r must be another place. Digits that are 0 at the low end, which sums of far exponents have, cost next to nothing."""
     n, m = abs(z[a]), abs(z[b])
     if n == 0 or m == 0:
         z[r] = 0
         return
-    for i in range(1, m + 1):
+    first, second = 1, 1
+    while z[a + first] == 0:
+        first += 1
+    while z[b + second] == 0:
+        second += 1
+    for i in range(1, first + m):
         z[r + i] = 0
-    for i in range(1, n + 1):
+    for i in range(first, n + 1):
         factor, carry = z[a + i], np.int64(0)
-        for j in range(1, m + 1):
-            z[r + i + j - 1], carry = multiply_add(factor, z[b + j], z[r + i + j - 1], carry)
+        if factor != 0:
+            for j in range(second, m + 1):
+                z[r + i + j - 1], carry = multiply_add(factor, z[b + j], z[r + i + j - 1], carry)
         z[r + i + m] = carry
     n += m
     if z[r + n] == 0:

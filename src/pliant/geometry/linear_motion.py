@@ -15,18 +15,22 @@ Together with rounding of P itself (8) and second orders below 32 P. At any floa
 BOUND of an area: Q = |u_i v_j| + |u_j v_i|. Differences 2, product 1, difference 1, mean of two 1, two polar steps 4, rounding of Q 4: below
 16 Q. A sum of two areas rounds once more, covered by the sum of the bounds.
 
-The filter wants coordinates in RANGE (`geometry/predicates.py`): products of three differences then neither over- nor underflow; others are
-left to the exact stage. TIME_STEP: the root of f is bracketed by s ± TIME_STEP where both signs are certain.
+UNDERFLOW. With M the largest coordinate, a product that underflows loses 2**-1075, times 2 M at most once more: below UNDERFLOW (1 + M) in
+all, which is added to the bounds. Where M > MAX_SIZE all is scaled by HUGE_SCALE, which may round small coordinates by 2**-1075: they are
+multiplied by (2 M)² at most, so that (1 + M)² covers both. So the filter takes all finite numbers.
+TIME_STEP: the root of f is bracketed by s ± TIME_STEP where both signs are certain.
 """
 import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import stack_float64
 from pliant.geometry.motion_exact import EDGE_EDGE, VERTEX_FACE, first_contact_exact
-from pliant.geometry.predicates import U, in_range
+from pliant.geometry.predicates import U
 
 MISS, HIT, UNSURE = 0, 1, 2
 F_BOUND, AREA_BOUND = 35 * U, 16 * U
+UNDERFLOW = 2.0**-1060
+MAX_SIZE, HUGE_SCALE = 2.0**330, 2.0**-700
 TIME_STEP = 2.0**-42
 MAX_DEPTH = 6                                                           # halvings of an interval
 MAX_INTERVALS = 24                                                      # intervals that are looked at
@@ -34,11 +38,11 @@ NEWTON_STEPS = 60
 
 
 @routine
-def all_in_range(t):
-    inside = True
+def largest_coordinate(t):
+    largest = 0.0
     for i in range(24):
-        inside &= in_range(t[i])
-    return inside
+        largest = max(largest, abs(t[i]))
+    return largest
 
 
 @routine
@@ -62,16 +66,16 @@ def parted_along_axes(t, kind):
 
 
 @routine
-def put_rows(t, kind, d):
-    """u, v, w at the start and at the end, nine numbers each, rounded."""
+def put_rows(t, kind, scale, d):
+    """u, v, w at the start and at the end, nine numbers each, times scale, rounded."""
     for end in range(2):
         at, r = 12 * end, 9 * end
         for k in range(3):
-            origin = t[at + k]
+            origin, p, q, o = t[at + k] * scale, t[at + 3 + k] * scale, t[at + 6 + k] * scale, t[at + 9 + k] * scale
             if kind == VERTEX_FACE:
-                d[r + k], d[r + 3 + k], d[r + 6 + k] = t[at + 3 + k] - origin, t[at + 6 + k] - origin, t[at + 9 + k] - origin
+                d[r + k], d[r + 3 + k], d[r + 6 + k] = p - origin, q - origin, o - origin
             else:
-                d[r + k], d[r + 3 + k], d[r + 6 + k] = t[at + 3 + k] - origin, t[at + 9 + k] - t[at + 6 + k], t[at + 6 + k] - origin
+                d[r + k], d[r + 3 + k], d[r + 6 + k] = p - origin, o - q, q - origin
 
 
 @helper
@@ -185,17 +189,21 @@ def root_time(f, low, high, falls):
 @routine
 def contact_filter(t, kind):
     """(MISS, HIT or UNSURE, the time of a hit): float64 alone."""
-    if not all_in_range(t):
-        return UNSURE, 0.0
     if parted_along_axes(t, kind):
         return MISS, np.inf
     d, f, q, ends = stack_float64(18), stack_float64(5), stack_float64(16), stack_float64(16)
-    put_rows(t, kind, d)
+    size, scale = largest_coordinate(t), 1.0
+    if size > MAX_SIZE:
+        size, scale = size * HUGE_SCALE, HUGE_SCALE
+    put_rows(t, kind, scale, d)
     axis = put_volume(d, f)
+    f[4] += UNDERFLOW * (1.0 + size) * (1.0 + size)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     put_area(d, 0, 1, i, j, q, 0)
     put_area(d, 1, 2, i, j, q, 4)
     put_area(d, 2, 0, i, j, q, 8)
+    for k in (3, 7, 11):
+        q[k] += UNDERFLOW * (1.0 + size)
     if kind == EDGE_EDGE:                                               # Z − X in the place of X, X + Y last
         for k in range(3):
             q[12 + k] = q[k] + q[4 + k]

@@ -26,8 +26,11 @@ from pliant.geometry.bernstein_exact import (
     DOUBLE_ROOT_DEPTH,
     double_root,
     halve,
+    last_sign,
     quadratic_sign,
     restrict,
+    restrict_cubic,
+    root_estimate,
     sign_at_root,
     sign_changes,
 )
@@ -292,6 +295,9 @@ def first_hit(z, best, refine):
             if touch_at(z, AT_ROOT):
                 best = time_of(z, k, m)
             continue
+        if changes == 1 and narrow(z, waiting):
+            waiting += 1
+            continue
         if changes > 1 and m == DOUBLE_ROOT_DEPTH and z[DOUBLED] == 0:
             if double_root(z, record, f, z[RATIO], z[RATIO] + wide, temporary, wide):
                 z[DOUBLED] = 1
@@ -325,6 +331,35 @@ def first_hit(z, best, refine):
         elif first > 0:
             waiting += 1
     return best
+
+
+@routine
+def narrow(z, number):
+    """Replace a record that has one root by one of depth TIME_BITS with the same root, if an estimate finds it at once."""
+    f, wide, temporary = z[F], z[WIDE], z[TEMPORARY]
+    record = z[RECORDS] + number * (4 * f + z[K])
+    other = record + 4 * f + z[K]
+    k, rest, at, bits = record + 4 * f, z[REST], z[RATIO], TIME_BITS - z[DEPTH + 1 + number]
+    place = np.int64(math.ldexp(root_estimate(z, record, f), bits))
+    rising = last_sign(z, record, f, 4)
+    for _ in range(3):
+        if place < 0 or place >> bits > 0:
+            return False
+        put_small(z, at, place)
+        put_small(z, rest, (np.int64(1) << bits) - place)
+        restrict_cubic(z, other, record, f, at, rest, temporary, wide)
+        first, last = sign_of_limbs(z, other) * rising, sign_of_limbs(z, other + 3 * f) * rising
+        if first < 0 < last:
+            for c in range(4):
+                copy(z, record + c * f, other + c * f)
+            shift(z, k, k, bits)
+            add(z, k, k, at, 1)
+            z[DEPTH + 1 + number] = TIME_BITS
+            return True
+        if first == 0 or last == 0:
+            return False
+        place += 1 if last < 0 else -1
+    return False
 
 
 @routine
