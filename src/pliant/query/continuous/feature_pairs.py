@@ -123,12 +123,12 @@ def squared_gap(a, b):
 
 def _moving_overlaps(visitor, state, volumes, volume):
     if state["latest"] < ONE:
-        return ~movemask(apart_until(volumes, volume, state["margin"], state["latest"], state["latest_margin"])) & 255
-    return ~movemask(apart_at_both_ends(volumes, volume, state["margin"])) & 255
+        return movemask(apart_until(volumes, volume, state["margin"], state["latest"], state["latest_margin"]) ^ True)
+    return movemask(apart_at_both_ends(volumes, volume, state["margin"]) ^ True)
 
 
 def _moving_boxes_touch(visitor, state, boxes, box):
-    return ~movemask(apart_at_both_ends(boxes, box, state["margin"])) & 255
+    return movemask(apart_at_both_ends(boxes, box, state["margin"]) ^ True)
 
 
 def _near(visitor, state, volumes, volume):
