@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 import naive
+import naive_ccd
 import naive_distances
 from naive import _dot, _minus
 
@@ -62,3 +63,33 @@ def within(vertices_a, faces_a, vertices_b, faces_b, tolerance, same=False):
     limit = Fraction(tolerance) ** 2
     found = squares(vertices_a, faces_a, vertices_b, faces_b, same)
     return {pair: square for pair, square in found.items() if square <= limit}
+
+
+def points_of(pair, a, faces_a, b, faces_b):
+    """The four points (4, 3) of a pair, the vertex or the first edge first."""
+    kind, i, j = pair
+    if kind == 2:
+        return np.concatenate([a[list(edges_of(faces_a)[i])], b[list(edges_of(faces_b)[j])]])
+    return np.concatenate([a[[i]], b[faces_b[j]]] if kind == 0 else [b[[j]], a[faces_a[i]]])
+
+
+def candidates(faces_a, faces_b, same):
+    """All pairs of features, of one mesh those that share no vertex."""
+    faces_a, faces_b = np.asarray(faces_a).tolist(), np.asarray(faces_b).tolist()
+    pairs = [(0, v, f) for v, f in product(vertices_of(faces_a), range(len(faces_b))) if not (same and v in faces_b[f])]
+    if not same:
+        pairs += [(1, f, v) for f, v in product(range(len(faces_a)), vertices_of(faces_b))]
+    edges_a, edges_b = edges_of(faces_a), edges_of(faces_b)
+    return pairs + [(2, i, j) for i, j in product(range(len(edges_a)), range(len(edges_b)))
+                    if not same or (i < j and not set(edges_a[i]) & set(edges_b[j]))]
+
+
+def impacts(a, end_a, faces_a, b, end_b, faces_b, same=False):
+    """{(kind, i, j): (low, high) of the first contact} of the pairs that touch, all vertices on straight lines."""
+    found = {}
+    for pair in candidates(faces_a, faces_b, same):
+        start, end = (points_of(pair, p, faces_a, q, faces_b) for p, q in ((a, b), (end_a, end_b)))
+        time = naive_ccd.first_contact(start, end, naive_ccd.EDGE_EDGE if pair[0] == 2 else naive_ccd.VERTEX_FACE)
+        if time is not None:
+            found[pair] = time
+    return found
