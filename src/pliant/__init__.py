@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pliant.query.collide.first_contact import first_contact
     from pliant.query.collide.self_collide import self_collide
     from pliant.query.collide.two_bodies import collide
+    from pliant.query.continuous.single import ccd_edge_edge, ccd_point_triangle
     from pliant.query.frustum import frustum_cull
     from pliant.query.options import Traversal
     from pliant.query.proximity.closest import closest
@@ -71,9 +72,9 @@ __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "
            "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "Inside", "MeshError", "MeshlessNodes",
            "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
            "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
-           "VisibleFaces", "cast", "cast_all", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "inside",
-           "occluded", "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads",
-           "within"]
+           "VisibleFaces", "cast", "cast_all", "ccd_edge_edge", "ccd_point_triangle", "closest", "collide", "compact", "distance",
+           "first_contact", "frustum_cull", "inside", "occluded", "pick", "read", "reorder_vertices", "self_collide", "self_distance",
+           "self_within", "set_threads", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),
@@ -86,6 +87,7 @@ _NAMES = {
     "query.collide.first_contact": ("first_contact",),
     "query.collide.self_collide": ("self_collide",),
     "query.collide.two_bodies": ("collide",),
+    "query.continuous.single": ("ccd_edge_edge", "ccd_point_triangle"),
     "query.frustum": ("frustum_cull",),
     "query.options": ("Traversal",),
     "query.proximity.closest": ("closest",),

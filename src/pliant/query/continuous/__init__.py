@@ -1,0 +1,1 @@
+"""Continuous collision: the times at which features that move linearly touch."""
