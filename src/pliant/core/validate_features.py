@@ -6,8 +6,8 @@ from pliant.errors import ArgumentError, ArgumentTypeError
 
 
 def point_rows(name, value, count, rows=None, like=""):
-    """`value` as (n, 3 · count) float64, finite: an array (n, 3) for one point in each row, else (n, count, 3). n must be `rows`, the number
-    of rows of the argument `like`, where that is given."""
+    """`value` as (n, 3 · count) float64, finite: an array (n, 3) for one point in each row, else (n, count, 3). n must be `rows`, the
+    number of rows of the argument `like`, where that is given."""
     array = _array(name, value)
     shape = (3,) if count == 1 else (count, 3)
     if array.ndim == 1 and array.size == 0:

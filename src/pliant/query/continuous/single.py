@@ -1,4 +1,5 @@
-"""Continuous collision of single features: points and triangles, edges and edges, as arrays. The exact decision of `geometry/linear_motion.py`."""
+"""Continuous collision of single features: points and triangles, edges and edges, as arrays. The exact decision of
+`geometry/linear_motion.py`."""
 from __future__ import annotations
 
 import numpy as np
@@ -26,7 +27,8 @@ def ccd_point_triangle(point0: ArrayLike, point1: ArrayLike, triangle0: ArrayLik
     triangle0, triangle1 : (n, 3, 3), corners at time 0 and at time 1; finite
     min_distance : from 0 up, finite. Above 0, they need not touch, but come as close
 
-    All points move on straight lines, from time 0 to time 1. Triangles are closed sets, and degenerate ones the segments or points that they span.
+    All points move on straight lines, from time 0 to time 1. Triangles are closed sets, and degenerate ones the segments or points that
+    they span.
 
     Returns hits (n,) bool and times (n,) float64. Without `min_distance` hits are exact: none is missed, none is false, for any finite
     numbers. A time is never later than the exact first contact and at most 2**-40 before it; 0 if they touch at time 0, infinite if
