@@ -1,7 +1,7 @@
 """Continuous collision and contact features of a cloth of 100,352 triangles, against the IPC toolkit.
 
-    python -m benchmarks.rolled_cloth                 one step of a rolled cloth; a flat cloth in its plane; rest; motion along an axis
-    python -m benchmarks.rolled_cloth --contacts      pairs of features of the rolled cloth within a thickness
+    python -m benchmarks.rolled_cloth               one step of a rolled cloth; a flat cloth in its plane; rest; motion along an axis
+    python -m benchmarks.rolled_cloth --contacts    pairs of features of the rolled cloth within a thickness
 
 The cloth is a square sheet, rolled up to a spiral whose layers are one edge apart. Every vertex moves by 0.1 to 0.5 edges, in long waves, so
 that layers come closer and part but stay apart. A frame is one step: vertices at both ends in, step size and impacts out. All times are
@@ -102,7 +102,8 @@ def measure_steps(n, frames, peers):
     faces = sheet(n).astype(np.int32)
     for name, rows in steps(n, frames + 1).items():
         body = pl.Body(rows[0][0], faces)
-        toolkits = {method: Toolkit(rows[0][0], faces, method) for method in ("inclusion", "additive")} if peers and name == "rolled" else {}
+        methods = ("inclusion", "additive") if peers and name == "rolled" else ()
+        toolkits = {method: Toolkit(rows[0][0], faces, method) for method in methods}
         ours, theirs, sizes = [], {method: [] for method in toolkits}, []
         for k, (start, end) in enumerate(rows):
             begin = time.process_time()

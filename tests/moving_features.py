@@ -136,9 +136,9 @@ def _huge(rng):
 FAMILIES = {name[1:]: make for name, make in list(globals().items()) if name[0] == "_" != name[1] and callable(make)}
 
 
-def hostile(rng, family=None):
-    """(start, end) of a family, or of any; now and then an ulp off, or with its points in another order."""
-    make = FAMILIES[family] if family else list(FAMILIES.values())[rng.integers(len(FAMILIES))]
+def hostile(rng, name=None):
+    """(start, end) of a name, or of any; now and then an ulp off, or with its points in another order."""
+    make = FAMILIES[name] if name else list(FAMILIES.values())[rng.integers(len(FAMILIES))]
     x = make(rng)
     if rng.random() < 0.2:
         at = rng.integers(2), rng.integers(4), rng.integers(3)
@@ -152,20 +152,78 @@ def hostile(rng, family=None):
 
 
 def known_contact(rng, kind, reach=8):
-    """(points (2, 4, 3), time): features that touch at this time, a fraction with a small denominator. Positions and velocities are integers
-    there: everything before it is exact as well, after a multiplication by the denominator."""
+    """(points (2, 4, 3), time): features that touch at this time, a fraction with a small denominator; perhaps earlier too. Positions and
+    velocities are integers there."""
     d = int(rng.integers(1, 9))
     n = int(rng.integers(0, d + 1))
-    m = rng.integers(1, 4, 3) if rng.random() < 0.7 else rng.integers(0, 2, 3)
     if kind == VERTEX_FACE:
-        corners = rng.integers(-reach, reach + 1, (3, 3)) * max(int(m.sum()), 1)
-        place = np.vstack([(m[:, None] * corners).sum(0) // max(int(m.sum()), 1), corners])
+        m = rng.integers(1, 4, 3) if rng.random() < 0.7 else rng.integers(0, 2, 3)
+        total = max(int(m.sum()), 1)
+        corners = rng.integers(-reach, reach + 1, (3, 3)) * total
+        place = np.vstack([(m[:, None] * corners).sum(0) // total if m.any() else corners[0], corners])
     else:
         i, j = rng.integers(0, 5, 2)
         a, b = rng.integers(-reach, reach + 1, (2, 3))
-        point = a * 4 + (b - a) * i
-        direction = rng.integers(-reach, reach + 1, 3)
+        point, direction = a * 4 + (b - a) * i, rng.integers(-reach, reach + 1, 3)
         place = np.array([a * 4, b * 4, point - j * direction, point + (4 - j) * direction])
     velocity = rng.integers(-reach, reach + 1, (4, 3))
-    start, end = place - n * velocity, place + (d - n) * velocity
-    return np.stack([start, end]).astype(float), Fraction(n, d)
+    return np.stack([place - n * velocity, place + (d - n) * velocity]).astype(float), Fraction(n, d)
+
+
+def known_queries(rng, n, kind, reach=64):
+    """(starts (n, 4, 3), ends, numerators (n,), denominators): n queries whose first contact is at numerator ÷ denominator exactly; of
+    denominator 0, a miss.
+
+    A plane with an integer normal holds a point of both features at that time. Before, all corners of one are strictly on one side and
+    those of the other not: the first approaches along the normal, the second recedes. A third of the contacts happens at time 1; half of these
+    queries become misses by one ulp, by which all corners of the second that touch the plane are moved away from it. Contacts are at
+    corners, on edges and inside. Positions at the contact, velocities and the normal are small integers, times a power of two."""
+    normal = rng.integers(-4, 5, (n, 3))
+    normal[~normal.any(axis=1)] = [0, 0, 1]
+    place = rng.integers(-reach, reach + 1, (n, 1, 3))
+
+    def in_plane(count):
+        return np.cross(normal[:, None], rng.integers(-4, 5, (n, count, 3)))
+
+    def on_side(count, side):
+        offsets = rng.integers(-reach, reach + 1, (n, count, 3))
+        heights = (offsets * normal[:, None]).sum(2)
+        return np.where((heights * side < 0)[..., None], -offsets, offsets)
+
+    where, offsets = rng.integers(0, 3, n)[:, None, None], np.zeros((n, 4, 3), np.int64)
+    flat = rng.random((n, 1, 1)) < 0.5
+    if kind == VERTEX_FACE:
+        a, b = in_plane(1), in_plane(1)
+        loose = np.where(flat, in_plane(2), on_side(2, 1))
+        offsets[:, 1:2] = np.where(where == 0, 0, a)                    # a corner, on an edge, inside
+        offsets[:, 2:3] = np.where(where == 0, loose[:, :1], np.where(where == 1, -2 * a, b))
+        offsets[:, 3:4] = np.where(where == 2, -a - b, loose[:, 1:])
+        sides = np.array([-1, 1, 1, 1])
+    else:
+        a, b = in_plane(1), in_plane(1)
+        below, above = np.where(flat, in_plane(1), on_side(1, -1)), np.where(flat, in_plane(1), on_side(1, 1))
+        offsets[:, 0:1], offsets[:, 1:2] = np.where(where == 0, 0, a), np.where(where == 0, below, -3 * a)
+        offsets[:, 2:3], offsets[:, 3:4] = np.where(where == 2, b, 0), np.where(where == 2, -b, above)
+        sides = np.array([-1, -1, 1, 1])
+    speed = rng.integers(-reach, reach + 1, (n, 4, 3))
+    heights = (speed * normal[:, None]).sum(2)
+    speed = np.where((heights * sides > 0)[..., None], -speed, speed)   # the first rises, the second falls
+    still = ((speed * normal[:, None]).sum(2) == 0) & (sides < 0)
+    speed = np.where(still[..., None], normal[:, None], speed)
+    denominators = rng.integers(1, 9, n)
+    numerators = np.minimum(rng.integers(0, 12, n), denominators)
+    start = place + offsets - numerators[:, None, None] * speed
+    end = place + offsets + (denominators - numerators)[:, None, None] * speed
+    start, end = start.astype(float), end.astype(float)
+    miss = (numerators == denominators) & (rng.random(n) < 0.5)
+    axis = np.abs(normal).argmax(1)
+    rows = np.flatnonzero(miss)
+    for k in np.flatnonzero(sides > 0):
+        at = rows, np.full(len(rows), k), axis[rows]
+        touching = (offsets[rows, k] * normal[rows]).sum(1) == 0
+        moved = np.nextafter(end[at], np.where(normal[rows, axis[rows]] > 0, np.inf, -np.inf))
+        end[at] = np.where(touching, moved, end[at])
+    scale = 2.0 ** rng.integers(-30, 31, (n, 1, 1))
+    small = np.abs(end) < 2.0**-1000                                    # an ulp of 0: it would be lost
+    scale = np.where(small.any(axis=(1, 2), keepdims=True), 1.0, scale)
+    return start * scale, end * scale, numerators, np.where(miss, 0, denominators)

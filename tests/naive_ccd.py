@@ -10,11 +10,13 @@ all polynomials below have integer coefficients.
   or a root. All roots are isolated by Sturm sequences, and the test is made at each, in order.
 * The sign of g at a root of f is 0 iff gcd(f, g) has that root; otherwise the bracket of the root is halved until g has no root in it.
 
-Polynomials are tuples of integers, constant term first, without zeros at the end. Points are (4, 3) float64. Of the library nothing is imported.
+Polynomials are tuples of integers, constant term first, without zeros at the end. Points are (4, 3) float64. Of the library nothing is
+imported.
 """
 
 from fractions import Fraction
 from functools import cmp_to_key
+from itertools import pairwise
 from math import gcd
 
 import numpy as np
@@ -120,7 +122,7 @@ def sturm(p):
 
 def changes(chain, t):
     signs = [s for s in (value_sign(p, t) for p in chain) if s]
-    return sum(1 for a, b in zip(signs, signs[1:], strict=False) if a != b)
+    return sum(1 for a, b in pairwise(signs) if a != b)
 
 
 def root_count(p, low, high):

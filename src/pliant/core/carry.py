@@ -65,7 +65,7 @@ def _define_pair(function, count, emit_wide):
     parameters = [types.int64] * count
     result = types.UniTuple(types.int64, 2)
 
-    def define(context, *given):
+    def define(context, *arguments):
         def emit(context, builder, signature, args):
             wide = emit_wide(builder, [builder.zext(arg, INT128) for arg in args])
             halves = [builder.trunc(wide, INT64), builder.trunc(builder.lshr(wide, ir.Constant(INT128, 64)), INT64)]

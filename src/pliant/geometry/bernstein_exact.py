@@ -9,8 +9,8 @@ at most three intervals wait. A double root would be halved for ever: after DOUB
 Otherwise roots of integer coefficients of b bits are more than 2**-(2b + 6) apart (Mahler 1964), which bounds the depth and the scratch.
 
 SIGN of g at the one simple root τ of f in the interval, f(0) < 0 < f(∞) after a change of sign. No sign change of g: known. Otherwise
-G2² F = Q G + R with R = r1 x + r0, so that F has the sign of R at each root ρ of G: F(ρ) < 0 says ρ < τ. R is 0 at x* = −r0/r1, and the sign
-of G(x*) says on which side of x* a root of G lies. No root is ever approximated, and no separation bound is needed here.
+G2² F = Q G + R with R = r1 x + r0, so that F has the sign of R at each root ρ of G: F(ρ) < 0 says ρ < τ. R is 0 at x* = −r0/r1, and the
+sign of G(x*) says on which side of x* a root of G lies. No root is ever approximated, and no separation bound is needed here.
 """
 import numpy as np
 
@@ -152,10 +152,9 @@ def root_estimate(z, f, size):
 
 @routine
 def remainder(z, r1, r0, f, f_size, c, size, temporary, wide):
-    """r1 x + r0 = G2² F modulo G, for F in Bernstein form `f` and G in Bernstein form `c` (G2 = c2 not 0). temporary: six numbers `wide`
+    """r1 x + r0 = G2² F modulo G, for F in Bernstein form `f` and G in Bernstein form `c` (G2 = c2 not 0). temporary: five numbers `wide`
     apart."""
-    g1, p, q, u, v, w = (temporary, temporary + wide, temporary + 2 * wide, temporary + 3 * wide, temporary + 4 * wide,
-                         temporary + 5 * wide)
+    g1, p, q, v, w = temporary, temporary + wide, temporary + 2 * wide, temporary + 3 * wide, temporary + 4 * wide
     g0, g2 = c, c + 2 * size
     shift(z, g1, c + size, 1)                                           # G1 = 2 c1
     shift(z, w, f + 2 * f_size, 1)

@@ -1,19 +1,19 @@
 """When do two features that move linearly touch first? Float64 with error bounds; what they leave open goes to `geometry/motion_exact.py`.
 
 A vertex p and a face a, b, c (VERTEX_FACE), or two edges a0 a1 and b0 b1 (EDGE_EDGE): a buffer t has four points at the start, t[0:12], and
-at the end, t[12:24]. Positions are p + s (q − p) for times s from 0 to 1. Both features are closed sets; degenerate ones are the segments or
-points that they span. `geometry/motion_exact.py` explains u, v, w, the cubic f and the areas X, Y, Z.
+at the end, t[12:24]. Positions are p + s (q − p) for times s from 0 to 1. Both features are closed sets; degenerate ones are the segments
+or points that they span. `geometry/motion_exact.py` explains u, v, w, the cubic f and the areas X, Y, Z.
 
 FILTER. A direction in which all corners are apart at both ends parts them throughout; axes are tried first, by comparisons alone. On an
 interval of times polynomials lie between their Bernstein coefficients. It is free of contact if f has one sign there, or if two areas
 forbid it; there is a contact if f changes its sign and all areas permit it. Otherwise the interval is halved, MAX_DEPTH times at most.
 
-BOUND of f, in units of U = 2**-53. P is Σ |u_i v_j w_k| over the six terms, with each component the larger one of both ends. A coefficient is a
-determinant, or a third of three: differences round by 3 in a product of three, its operations by 4, sums of three components 2, of two
-determinants 2 more, the third 1: 12 P. The polar form at times with few bits takes three steps (1 − s) a + s b of 2 each, on values below P: 6.
-Together with rounding of P itself (8) and second orders below 32 P. At any float64 time s, 1 − s rounds too: 3 more.
-BOUND of an area: Q = |u_i v_j| + |u_j v_i|. Differences 2, product 1, difference 1, mean of two 1, two polar steps 4, rounding of Q 4: below
-16 Q. A sum of two areas rounds once more, covered by the sum of the bounds.
+BOUND of f, in units of U = 2**-53. P is Σ |u_i v_j w_k| over the six terms, with each component the larger one of both ends. A coefficient
+is a determinant, or a third of three: differences round by 3 in a product of three, its operations by 4, sums of three components 2, of
+two determinants 2 more, the third 1: 12 P. The polar form at times with few bits takes three steps (1 − s) a + s b of 2 each, on values
+below P: 6. Together with rounding of P itself (8) and second orders below 32 P. At any float64 time s, 1 − s rounds too: 3 more.
+BOUND of an area: Q = |u_i v_j| + |u_j v_i|. Differences 2, product 1, difference 1, mean of two 1, two polar steps 4, rounding of Q 4:
+below 16 Q. A sum of two areas rounds once more, covered by the sum of the bounds.
 
 UNDERFLOW. With M the largest coordinate, a product that underflows loses 2**-1075, times 2 M at most once more: below UNDERFLOW (1 + M) in
 all, which is added to the bounds. Where M > MAX_SIZE all is scaled by HUGE_SCALE, which may round small coordinates by 2**-1075: they are
@@ -106,14 +106,14 @@ def put_volume(d, f):
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         first, last = minor_of(d, 0, 3, i, j), minor_of(d, 9, 12, i, j)
-        middle = minor_of(d, 0, 12, i, j) + minor_of(d, 9, 3, i, j)
+        inner = minor_of(d, 0, 12, i, j) + minor_of(d, 9, 3, i, j)
         start, end = d[6 + k], d[15 + k]
         f[0] += first * start
-        f[1] += first * end + middle * start
-        f[2] += last * start + middle * end
+        f[1] += first * end + inner * start
+        f[2] += last * start + inner * end
         f[3] += last * end
         f[4] += (larger(d, i) * larger(d, 3 + j) + larger(d, j) * larger(d, 3 + i)) * larger(d, 6 + k)
-        size = abs(first) + abs(last) + abs(middle)
+        size = abs(first) + abs(last) + abs(inner)
         if size > largest:
             axis, largest = k, size
     f[1] *= 1.0 / 3.0
@@ -134,10 +134,10 @@ def polar3(f, a, b, c):
 def area_range(q, at, a, b):
     """(least, greatest): an area lies between on the interval from a to b."""
     x, y = (1.0 - a) * q[at] + a * q[at + 1], (1.0 - a) * q[at + 1] + a * q[at + 2]
-    first, middle = (1.0 - a) * x + a * y, (1.0 - b) * x + b * y
+    first, inner = (1.0 - a) * x + a * y, (1.0 - b) * x + b * y
     x, y = (1.0 - b) * q[at] + b * q[at + 1], (1.0 - b) * q[at + 1] + b * q[at + 2]
     last = (1.0 - b) * x + b * y
-    return min(first, min(middle, last)) - q[at + 3], max(first, max(middle, last)) + q[at + 3]
+    return min(first, min(inner, last)) - q[at + 3], max(first, max(inner, last)) + q[at + 3]
 
 
 @routine
@@ -225,9 +225,9 @@ def contact_filter(t, kind):
             if verdict != MISS:
                 if b - a <= smallest:
                     return UNSURE, 0.0
-                middle = 0.5 * (a + b)
-                ends[2 * waiting], ends[2 * waiting + 1] = middle, b
-                ends[2 * waiting + 2], ends[2 * waiting + 3] = a, middle
+                inner = 0.5 * (a + b)
+                ends[2 * waiting], ends[2 * waiting + 1] = inner, b
+                ends[2 * waiting + 2], ends[2 * waiting + 3] = a, inner
                 waiting += 2
         if waiting == 0:
             return MISS, np.inf

@@ -1,18 +1,19 @@
 """The first contact of two features that move linearly, exactly, for all finite float64: the last stage of `geometry/linear_motion.py`.
 
 Three vectors make both kinds of features one. With u = a − p, v = b − p, w = c − p for a vertex and a face, or u and v along the edges and
-w from the start of one to that of the other, all four points are in one plane where f = (u × v) · w = 0. Then areas decide, seen along an axis:
-X = u × v, Y = v × w, Z = w × u. A vertex is in a face iff no two of X, Y, Z have opposite signs; edges cross iff neither Y and X + Y, nor
-Z and Z − X, have the same sign. If one of these areas is not 0, that axis alone decides; if all are 0 along all axes, everything lies
-on one line, and the features touch iff their boxes do: iff in no coordinate all differences of their corners have one sign. This holds for
-degenerate features too.
+w from the start of one to that of the other, all four points are in one plane where f = (u × v) · w = 0. Then areas decide, seen along an
+axis: X = u × v, Y = v × w, Z = w × u. A vertex is in a face iff no two of X, Y, Z have opposite signs; edges cross iff neither Y and X +
+Y, nor Z and Z − X, have the same sign. If one of these areas is not 0, that axis alone decides; if all are 0 along all axes, everything
+lies on one line, and the features touch iff their boxes do: iff in no coordinate all differences of their corners have one sign. This
+holds for degenerate features too.
 
-f has degree 3 in t, areas 2, differences 1. The contact times are closed: the first is 0, or a root of f; if f is 0 throughout, a root of an
-area along an axis where not all are 0 throughout; if there is none, a root of a difference. The test is made at each root, with exact signs
-(`geometry/bernstein_exact.py`). So motion in a plane, along a line, rest and collapse are no special cases.
+f has degree 3 in t, areas 2, differences 1. The contact times are closed: the first is 0, or a root of f; if f is 0 throughout, a root of
+an area along an axis where not all are 0 throughout; if there is none, a root of a difference. The test is made at each root, with exact
+signs (`geometry/bernstein_exact.py`). So motion in a plane, along a line, rest and collapse are no special cases.
 
-Coordinates are integers in units of 2**lowest, of at most B bits, n = ⌈(B + 4) ÷ 64⌉ digits: differences need B + 2 bits, areas 2 B + 6, f 3 B + 12.
-An interval that is halved m times has m <= 6 B + 24 ROOMS: f takes 21 n digits there, areas 14 n, R 49 n and its square times an area 112 n.
+Coordinates are integers in units of 2**lowest, of at most B bits, n = ⌈(B + 4) ÷ 64⌉ digits: differences need B + 2 bits, areas 2 B + 6, f
+3 B + 12. An interval that is halved m times has m <= 6 B + 24 ROOMS: f takes 21 n digits there, areas 14 n, R 49 n and its square times an
+area 112 n.
 """
 import math
 

@@ -1,7 +1,7 @@
 """One float32 feature that moves against eight: which are certainly apart throughout, by more than a margin?
 
-The stage before `geometry/linear_motion.py`, for a vertex and a face, or two edges, with positions at the start and at the end. Features and
-eight of them have the same types: fields are numbers or vectors. Two tests:
+The stage before `geometry/linear_motion.py`, for a vertex and a face, or two edges, with positions at the start and at the end. Features
+and eight of them have the same types: fields are numbers or vectors. Two tests:
 
 - *Directions.* For any fixed direction d, d · (p(t) − q(t)) is linear in t: what is apart along d at both ends, on the same side, is apart
   throughout. Tried are the axes, the way between the centers, the normal halfway, and the directions across each edge halfway.
@@ -11,11 +11,12 @@ eight of them have the same types: fields are numbers or vectors. Two tests:
 All corners are local, as in `geometry/overlap_simd.py`: relative to the low corner of a box with sides E_k that holds both features at both
 ends; DELTA bounds, per coordinate, the distance from the true corner. The range is the same: coordinates of up to 2**28.
 
-BOUND of a comparison along a direction, whatever it is: 2 DELTA + 12 e E_k for each |d_k|, e = 2**-24, as derived there, and TINY for underflow.
-With a margin, the length of d times the margin is added, and 2**-18 of that for what rounds: three products, two sums, a root, a product.
-BOUND of a determinant of differences of corners: Σ_k E_k (8 DELTA (E_i + E_j) + 40 e E_i E_j), as there, where rounding needs only 96 of 120
-e E_x E_y E_z. Coefficients 1 and 2 are thirds of three determinants: they add 12 for the sum of two minors and 18 for the last sum, below
-the 72 that three determinants leave: three times the bound is theirs. Halves of sums that serve as directions need no bound.
+BOUND of a comparison along a direction, whatever it is: 2 DELTA + 12 e E_k for each |d_k|, e = 2**-24, as derived there, and TINY for
+underflow. With a margin, the length of d times the margin is added, and 2**-18 of that for what rounds: three products, two sums, a root,
+a product.
+BOUND of a determinant of differences of corners: Σ_k E_k (8 DELTA (E_i + E_j) + 40 e E_i E_j), as there, where rounding needs only 96 of
+120 e E_x E_y E_z. Coefficients 1 and 2 are thirds of three determinants: they add 12 for the sum of two minors and 18 for the last sum,
+below the 72 that three determinants leave: three times the bound is theirs. Halves of sums that serve as directions need no bound.
 """
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from pliant.core.jit import helper
 from pliant.core.simd import fabs, maximum, minimum, movemask, sqrt
-from pliant.geometry.overlap_simd import BOUND_FACTOR, E4, E12, E40, EIGHT, TINY, TWO, determinant, product_bound
+from pliant.geometry.overlap_simd import BOUND_FACTOR, E4, E12, E40, EIGHT, TINY, TWO, product_bound
 
 ZERO, HALF, THREE = np.float32(0), np.float32(0.5), np.float32(3)
 MARGIN_FACTOR = np.float32(1 + 2.0**-18)

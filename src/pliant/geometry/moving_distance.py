@@ -1,24 +1,27 @@
 """When do two features that move linearly first come as close as a given distance? Conservative advancement along directions.
 
-At a time s the nearest points give a direction n, |n| <= 1. Along n each pair of corners is at a distance that is linear in time and a lower
-bound of theirs; the least of all pairs is a lower bound of the distance of the features. So nothing comes within the distance before the time
-at which the first of these lines falls to it: that is the next s. Nobody proves anything about n: whatever it is, the lines are. The search
-ends with a miss at s = 1, and with a hit where the features are nearer than the distance and TOLERANCE times the distance and the extent,
-the largest difference of coordinates. Several n are tried, since the offset of nearest points is a poor direction where it is short: also
-the offset made perpendicular to an edge, and the normal, so that the corners along the edge or in the face differ by rounding alone.
+At a time s the nearest points give a direction n, |n| <= 1. Along n each pair of corners is at a distance that is linear in time and a
+lower bound of theirs; the least of all pairs is a lower bound of the distance of the features. So nothing comes within the distance before
+the time at which the first of these lines falls to it: that is the next s. Nobody proves anything about n: whatever it is, the lines are.
+The search ends with a miss at s = 1, and with a hit where the features are nearer than the distance and TOLERANCE times the distance and
+the extent, the largest difference of coordinates. Several n are tried, since the offset of nearest points is a poor direction where it is
+short: also the offset made perpendicular to an edge, and the normal, so that the corners along the edge or in the face differ by rounding
+alone.
 
-TURNING. Where features turn, fixed directions advance slowly: an edge of length 1 that turns leaves them. So after a few steps directions are
-tried that turn too: the normal u(s) × v(s), along which all corners are as far, f(s), a cubic; and c × e(s) for each edge e, a constant c
-perpendicular to it now, along which both ends of the edge are as far. What lies along them are polynomials, and the length of the
-direction is at most the polynomial whose Bernstein coefficients are the lengths of its own. So Bernstein coefficients of the difference decide
-for a whole interval, and lose only to second order in its length. Intervals grow and shrink by factors of 4.
+TURNING. Where features turn, fixed directions advance slowly: an edge of length 1 that turns leaves them. So after a few steps directions
+are tried that turn too: the normal u(s) × v(s), along which all corners are as far, f(s), a cubic; and c × e(s) for each edge e, a
+constant c perpendicular to it now, along which both ends of the edge are as far. What lies along them are polynomials, and the length of
+the direction is at most the polynomial whose Bernstein coefficients are the lengths of its own. So Bernstein coefficients of the
+difference decide for a whole interval, and lose only to second order in its length. Intervals grow and shrink by factors of 4.
 
 BOUND of the lines, in units of U = 2**-53, for coordinates relative to the first point and scaled so that the extent E is from 1 to 2:
 relative coordinates round by 1 each, components of a pair's difference by 1 more: below 6 E U; the three products and two sums of n · d by
 4 · 3 · 2 E U, and the mean of the ends at a time s by 6 · 2 E U more: below 64 E U in all. LINE_ERROR = 2**-46 E. A line is solved for its
-time with a relative error of 8 U, while LINE_ERROR is subtracted twice. Directions are shortened by 2**-48, which covers the rounding of their length.
-BOUND of what turns: corners at a time are off by 6 E U, differences by 14 E U <= 28 U. With 1-norms |·| of u, v, w and c <= 1, f is off by less than
-28 U (|v| |w| + |w| |u| + |u| |v|) + 20 U |u| |v| |w|, and (c × e) · y by less than 59 U |y| + 56 U |e| + 11 U |e| |y|: TURNING_ERROR = 64 U covers both.
+time with a relative error of 8 U, while LINE_ERROR is subtracted twice. Directions are shortened by 2**-48, which covers the rounding of
+their length.
+BOUND of what turns: corners at a time are off by 6 E U, differences by 14 E U <= 28 U. With 1-norms |·| of u, v, w and c <= 1, f is off by
+less than 28 U (|v| |w| + |w| |u| + |u| |v|) + 20 U |u| |v| |w|, and (c × e) · y by less than 59 U |y| + 56 U |e| + 11 U |e| |y|:
+TURNING_ERROR = 64 U covers both.
 """
 import math
 
@@ -39,7 +42,7 @@ LENGTHENED = 1 + 2.0**-48
 FIRST_STEPS = 3                                                         # along fixed directions alone
 MAX_STEPS = 10_000
 MIN_LENGTH = 2.0**-500
-CORNERS, OFFSET, LENGTH, WEIGHTS, LATER = 24, 36, 39, 40, 44            # offsets in the scratch: corners now, what `nearest` finds, corners later
+CORNERS, OFFSET, LENGTH, WEIGHTS, LATER = 24, 36, 39, 40, 44            # corners now, what `nearest` finds, corners later
 
 
 @routine
@@ -205,10 +208,10 @@ def stays_beyond_plane(x, kind, limit):
         vi, qi = now_and_later(x, c, d, i)
         vj, qj = now_and_later(x, c, d, j)
         wk, rk = now_and_later(x, e, g, k)
-        first, last, middle = ui * vj - uj * vi, pi * qj - pj * qi, 0.5 * ((ui * qj - uj * qi) + (pi * vj - pj * vi))
+        first, last, inner = ui * vj - uj * vi, pi * qj - pj * qi, 0.5 * ((ui * qj - uj * qi) + (pi * vj - pj * vi))
         f0 += first * wk
-        f1 += (first * rk + 2.0 * middle * wk) * (1.0 / 3.0)
-        f2 += (last * wk + 2.0 * middle * rk) * (1.0 / 3.0)
+        f1 += (first * rk + 2.0 * inner * wk) * (1.0 / 3.0)
+        f2 += (last * wk + 2.0 * inner * rk) * (1.0 / 3.0)
         f3 += last * rk
         # of a face the normal is (b − a) × (c − a) for any origin: with u and v from the vertex it is the sum of three areas
         if kind == VERTEX_FACE:
@@ -216,8 +219,8 @@ def stays_beyond_plane(x, kind, limit):
             sj, oj = now_and_later(x, 1, 2, j)
             ti, hi = now_and_later(x, 1, 3, i)
             tj, hj = now_and_later(x, 1, 3, j)
-            first, last, middle = si * tj - sj * ti, oi * hj - oj * hi, 0.5 * ((si * hj - sj * hi) + (oi * tj - oj * ti))
-        n0, n1, n2 = n0 + first * first, n1 + middle * middle, n2 + last * last
+            first, last, inner = si * tj - sj * ti, oi * hj - oj * hi, 0.5 * ((si * hj - sj * hi) + (oi * tj - oj * ti))
+        n0, n1, n2 = n0 + first * first, n1 + inner * inner, n2 + last * last
     u, v, w = norm_of(x, a, b), norm_of(x, c, d), norm_of(x, e, g)
     error = TURNING_ERROR * (v * w + w * u + u * v + u * v * w)
     more = TURNING_ERROR * (u + v + w + 1.0) * 4.0
@@ -250,9 +253,9 @@ def stays_beyond_edge(x, kind, p, q, limit):
         yy, zy = now_and_later(x, i, j, 1)
         yz, zz = now_and_later(x, i, j, 2)
         first, last = mx * yx + (my * yy + mz * yz), ox * zx + (oy * zy + oz * zz)
-        middle = 0.5 * ((mx * zx + (my * zy + mz * zz)) + (ox * yx + (oy * yy + oz * yz)))
+        inner = 0.5 * ((mx * zx + (my * zy + mz * zz)) + (ox * yx + (oy * yy + oz * yz)))
         size = norm_of(x, i, j)
-        if min(first - low, min(middle - 0.5 * (low + high), last - high)) <= TURNING_ERROR * (size + edge + edge * size):
+        if min(first - low, min(inner - 0.5 * (low + high), last - high)) <= TURNING_ERROR * (size + edge + edge * size):
             return False
     return True
 
@@ -317,8 +320,8 @@ def first_time_within(t, kind, distance):
 
 @routine
 def contact_weights(t, kind, time, out):
-    """out[0:4]: the weights of the four points that give the offset of the nearest points at this time, from the second feature to the first;
-    out[4:7]: its direction, of length 1. Where they touch, that is the one just before; 0 if there is none."""
+    """out[0:4]: the weights of the four points that give the offset of the nearest points at this time, from the second feature to the
+    first; out[4:7]: its direction, of length 1. Where they touch, that is the one just before; 0 if there is none."""
     x = stack_float64(56)
     put_scaled(t, x)
     nearest(x, kind, time)

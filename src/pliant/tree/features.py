@@ -87,7 +87,7 @@ def _groups(leaves, ids, n_leaves):
     return begins, groups
 
 
-# --- along edges -------------------------------------------------------------------------------------------------------------------------
+# --- along edges -----------------------------------------------------------------------------------------------------------------------
 
 def vertices_within_rings(edges, n_vertices, rings):
     """(begins (n + 1,) int64, neighbors int32): for each vertex those that at most so many edges lead to, itself included, ascending."""

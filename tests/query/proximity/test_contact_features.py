@@ -128,17 +128,11 @@ def test_pairs_near_along_edges_are_left_out():
     body, edges = pl.Body(first, faces), naive_features.edges_of(faces)
     around = {v: {w for edge in edges if v in edge for w in edge} for v in range(len(first))}
     everything = keys_of(pl.self_within(body, 3.0, features=True))
+    near = {v: {v} for v in around}
     for rings in (1, 2):
-        def reached(v):
-            found = {v}
-            for _ in range(rings):
-                found = set().union(*(around[w] for w in found))
-            return found
-        near = {v: reached(v) for v in range(len(first))}
-
-        def corners(kind, i, j):
-            return ({i}, set(faces[j].tolist())) if kind == 0 else (set(edges[i]), set(edges[j]))
-        right = [pair for pair in everything if not any(w in near[v] for v in corners(*pair)[0] for w in corners(*pair)[1])]
+        near = {v: set().union(*(around[w] for w in reached)) for v, reached in near.items()}
+        right = [(kind, i, j) for kind, i, j in everything if not any(
+            w in near[v] for v in ({i} if kind == 0 else edges[i]) for w in (faces[j].tolist() if kind == 0 else edges[j]))]
         assert keys_of(pl.self_within(body, 3.0, features=True, rings=rings)) == right
         assert len(right) < len(everything)
 

@@ -1,1 +1,1 @@
-"""Contacts of vertices, edges and faces: collisions between two states, and features that are near each other."""
+"""Continuous collision, of single features and of bodies, and the traversal of features that contact features use too."""

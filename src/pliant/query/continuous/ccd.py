@@ -96,5 +96,6 @@ def make_impacts(found: FeatureRows, a: QueryBody, b: QueryBody, first: bool) ->
     kinds, features, times = found.kinds[order], found.features[order], found.values[order]
     measured = measure(kinds, features, found.sides, times)
     return Impacts(kinds=kinds, features=features, times=times, weights=measured.weights, normals=measured.normals,
-                   closest=measured.closest, vertices=measured.vertices, faces=owners(kinds, features, a._mesh_features(), b._mesh_features()),
+                   closest=measured.closest, vertices=measured.vertices,
+                   faces=owners(kinds, features, a._mesh_features(), b._mesh_features()),
                    stats=found.stats, n_vertices=(a._motion.count, b._motion.count), is_self=a is b)

@@ -4,11 +4,11 @@ For a fixed direction n the gap n · (q(t) − p(t)) of two corners is linear in
 features, they are apart throughout. Any n will do, however it was rounded: tried are the line between the centers, then directions across
 the faces and edges. Boxes have tried the axes before.
 
-ERROR, of a gap, in units of |n_x| + |n_y| + |n_z|, in the frame of `swept_tree.py`. Coordinates are at most 2 in size and off by 2**-24, for a
-coordinate below 2 rounds by 2**-25 · 2 at most. So a difference is off by 2**-23, and rounds by 2**-22 (it is at most 4). Three products and two
-sums round by 3 · 2**-24 of 4 each: 12 · 2**-24 in all. The sum of these is below 9 · 2**-23; of a gap, the difference of two such numbers, twice
-that and 2**-22 more: below 2**-18. Where a coordinate is beyond the frame it is infinite: then so is n or a gap is not a number, and the bound,
-which is infinite too, is not exceeded.
+ERROR, of a gap, in units of |n_x| + |n_y| + |n_z|, in the frame of `swept_tree.py`. Coordinates are at most 2 in size and off by 2**-24,
+since a coordinate below 2 rounds by 2**-25 · 2 at most. So a difference is off by 2**-23, and rounds by 2**-22 (it is at most 4). Three
+products and two sums round by 3 · 2**-24 of 4 each: 12 · 2**-24 in all. The sum of these is below 9 · 2**-23; of a gap, the difference of
+two such numbers, twice that and 2**-22 more: below 2**-18. Products of tiny numbers may underflow, by 3 · 2**-149: MIN_BOUND. Where a
+coordinate is beyond the frame it is infinite: then so is n or a gap is not a number, and the bound, infinite too, is not exceeded.
 """
 import numpy as np
 
@@ -16,6 +16,7 @@ from pliant.core.jit import helper
 from pliant.core.simd import fabs, maximum, minimum
 
 GAP_ERROR = np.float32(2.0**-18)
+MIN_BOUND = np.float32(2.0**-120)
 THIRD = np.float32(1 / 3)
 
 
@@ -39,7 +40,7 @@ def parts_vertex_face(p, t, nx, ny, nz, margin):
     ox, oy, oz = p.px1, p.py1, p.pz1
     a1, b1, c1 = (along(t.ax1, t.ay1, t.az1, ox, oy, oz, nx, ny, nz), along(t.bx1, t.by1, t.bz1, ox, oy, oz, nx, ny, nz),
                   along(t.cx1, t.cy1, t.cz1, ox, oy, oz, nx, ny, nz))
-    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin)
+    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin) + MIN_BOUND
     low = minimum(minimum(a0, minimum(b0, c0)), minimum(a1, minimum(b1, c1)))
     high = maximum(maximum(a0, maximum(b0, c0)), maximum(a1, maximum(b1, c1)))
     return (low > bound) | (high < -bound)
@@ -97,7 +98,7 @@ def parts_edges(e, f, nx, ny, nz, margin):
     p1, q1, r1 = (along(e.bx1, e.by1, e.bz1, ox, oy, oz, nx, ny, nz), along(f.ax1, f.ay1, f.az1, ox, oy, oz, nx, ny, nz),
                   along(f.bx1, f.by1, f.bz1, ox, oy, oz, nx, ny, nz))
     zero = p0 - p0
-    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin)
+    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin) + MIN_BOUND
     ahead = minimum(minimum(q0, r0) - maximum(p0, zero), minimum(q1, r1) - maximum(p1, zero))
     behind = minimum(minimum(p0, zero) - maximum(q0, r0), minimum(p1, zero) - maximum(q1, r1))
     return maximum(ahead, behind) > bound

@@ -19,7 +19,12 @@ from pliant.core.soa import lane, lanes, load_bounds
 from pliant.core.sort_keys import float_bits
 from pliant.core.stack import stack_float64
 from pliant.geometry.feature_distance import DISTANCE, FOUR_POINTS
-from pliant.query.continuous.direction_filter import edges_parted, edges_parted_across, vertex_face_parted, vertex_face_parted_across
+from pliant.query.continuous.direction_filter import (
+    edges_parted,
+    edges_parted_across,
+    vertex_face_parted,
+    vertex_face_parted_across,
+)
 from pliant.query.continuous.swept_tree import FeatureSide, Fixed, edge_box, face_box, point_box
 from pliant.query.traverse import CONTINUE, OUTPUT_FULL, frames, is_self, overlaps, state_dtype, visit_leaves
 from pliant.tree.nodes import LEAF_WIDTH
@@ -31,8 +36,9 @@ MAX_OWNED = 3 * LEAF_WIDTH                                              # vertic
 MAX_OUTPUT = 2 * (2 * MAX_OWNED * LEAF_WIDTH + MAX_OWNED * MAX_OWNED)   # int64 of two leaves
 MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `process_moving`; points at 0 and at 12
 IN_RANGE_BIT = 2                                                        # of the second argument of an entry, above the kind
-FEATURE_FIELDS = [("entry", np.int64), ("in_filter_range", np.int64), ("first_only", np.int64), ("keys_exact", np.int64), ("limit", np.float32), ("latest", np.float32),
-                  ("latest_margin", np.float32), ("tolerance", np.float64), ("rest_distance", np.float64), ("best", np.float64)]
+FEATURE_FIELDS = [(name, np.int64) for name in ("entry", "in_filter_range", "first_only", "keys_exact")] + [
+    (name, np.float64) for name in ("tolerance", "rest_distance", "best")] + [
+    (name, np.float32) for name in ("limit", "latest", "latest_margin")]
 FEATURE_STATE = state_dtype(FEATURE_FIELDS)
 ZERO, ONE = np.float32(0), np.float32(1)
 LATEST_ERROR = 2.0**-20                                                 # of gaps at a time that is computed

@@ -25,7 +25,8 @@ TOUCHING = 2.0**-30                                                     # of the
 
 
 class Measured(NamedTuple):
-    """A row for each pair: `distances` (m,), `points` (m, 2, 3), `weights` (m, 4), `normals` (m, 3), `closest` (m, 2), `vertices` (m, 4)."""
+    """A row for each pair: `distances` (m,), `points` (m, 2, 3), `weights` (m, 4), `normals` (m, 3), `closest` (m, 2), `vertices`
+    (m, 4)."""
     distances: np.ndarray
     points: np.ndarray
     weights: np.ndarray

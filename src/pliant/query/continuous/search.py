@@ -38,9 +38,9 @@ class FeatureRows(NamedTuple):
     sides: Any = None                                                   # the FeatureSide of both bodies; None if nothing was compared
 
 
-def no_rows(stats=Stats()):
+def no_rows():
     """No pairs."""
-    return FeatureRows(np.zeros(0, np.int8), np.zeros((0, 2), np.int32), np.zeros(0), stats)
+    return FeatureRows(np.zeros(0, np.int8), np.zeros((0, 2), np.int32), np.zeros(0), Stats())
 
 
 def shared_box(a, b, distance, whole):

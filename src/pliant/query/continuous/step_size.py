@@ -1,7 +1,7 @@
 """How far bodies may move towards other states until features touch.
 
-The earliest impact bounds the step from above. What a caller computes from it, start + s · (end − start) in float64, is rounded: features that
-touch just after s may touch in the rounded positions. So these are tested too, as the end of a motion, and s shrinks by units in the last
+The earliest impact bounds the step from above. What a caller computes from it, start + s · (end − start) in float64, is rounded: features
+that touch just after s may touch in the rounded positions. So these are tested too, as the end of a motion, and s shrinks by units in the last
 place, twice as many each time, until nothing touches on the way to them.
 """
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Boxes of a body that moves: what a traversal of features needs, made new for each query from the vertices at both ends of the motion.
 
-Every vertex moves on a straight line from its place at the start to that at the end. A SWEPT BOX is a box at the start and one at the end; at
-any time between, what moves is in the mean of both. Two of them are apart if one side of one is beyond the other's at both ends: along an
-axis the gap is linear in time. That is more than the boxes around whole motions tell: two bodies that fall together are apart at once.
+Every vertex moves on a straight line from its place at the start to that at the end. A SWEPT BOX is a box at the start and one at the end;
+at any time between, what moves is in the mean of both. Two of them are apart if one side of one is beyond the other's at both ends: along
+an axis the gap is linear in time. That is more than the boxes around whole motions tell: two bodies that fall together are apart at once.
 
 The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the middle
 of the FRAME, a box of half the size 1; beyond 2 they are infinite, in boxes of nodes 2. All this is monotone and the same for both bodies: what is
@@ -15,10 +15,19 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel
 from pliant.core.simd import maximum, minimum, reduce_max, reduce_min
-from pliant.core.soa import aligned_zeros, bounds_dtype, lanes, lanes_dtype, load_bounds, packed_dtype, put_bounds, put_lane, record_class
+from pliant.core.soa import (
+    aligned_zeros,
+    bounds_dtype,
+    lanes,
+    lanes_dtype,
+    load_bounds,
+    packed_dtype,
+    put_bounds,
+    put_lane,
+    record_class,
+)
 from pliant.tree.features import IDS, MovingEdge, MovingPoint, MovingTriangle
 from pliant.tree.nodes import INT32, LEAF_WIDTH, node_dtype
-from pliant.volume.aabb import triangle_bounds
 from pliant.volume.protocol import fields, size, transform_volume
 
 ZERO, INF = np.float32(0), np.float32(np.inf)

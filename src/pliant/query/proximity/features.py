@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pliant.core import validate
 from pliant.core.threads import ReadLock
 from pliant.errors import ArgumentTypeError
 from pliant.geometry.feature_distance import feature_distance_entry
 from pliant.query.continuous.ends import end_vertices, moving
-from pliant.query.continuous.feature_pairs import Exclusions
 from pliant.query.continuous.measure import measure, owners
 from pliant.query.continuous.search import NO_EXCLUSIONS, FeatureRows, search_features
 from pliant.query.scheduler import workspace

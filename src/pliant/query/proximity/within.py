@@ -121,8 +121,8 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
 
 
 @overload
-def self_within(body: QueryBody, tolerance: float, *, features: Literal[True], rest: ArrayLike | None = ..., rest_distance: float | None = ...,
-                rings: int = ...) -> FeaturePairs: ...
+def self_within(body: QueryBody, tolerance: float, *, features: Literal[True], rest: ArrayLike | None = ...,
+                rest_distance: float | None = ..., rings: int = ...) -> FeaturePairs: ...
 
 
 @overload
@@ -158,8 +158,8 @@ def self_within(body: QueryBody, tolerance: float, *, points: bool = False, feat
 
 def check_options(tolerance, points, features, **feature_options):
     """The first three, validated; options of features are refused without."""
-    tolerance, points, features = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points), validate.flag("features", features)
-    if features and points:
+    tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
+    if validate.flag("features", features) and points:
         raise ArgumentTypeError("points: results with features=True always have points; leave it out")
     for name in [name for name, value in feature_options.items() if value is not None and not features]:
         raise ArgumentTypeError(f"{name}: an option of features=True, and features is False")
