@@ -34,7 +34,7 @@ ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1
 MAX_OWNED = 3 * LEAF_WIDTH                                              # vertices, or edges, of a leaf
 MAX_OUTPUT = 2 * (2 * MAX_OWNED * LEAF_WIDTH + MAX_OWNED * MAX_OWNED)   # int64 of two leaves
-MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `process_moving`; points at 0 and at 12
+MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `decide_moving`; points at 0 and at 12
 IN_RANGE_BIT = 2                                                        # of the second argument of an entry, above the kind
 FEATURE_FIELDS = [(name, np.int64) for name in ("entry", "in_filter_range", "first_only", "keys_exact")] + [
     (name, np.float64) for name in ("tolerance", "rest_distance", "best")] + [
@@ -392,11 +392,11 @@ def are_neighbors(begins, neighbors, v, w):
     """Is w among the neighbours of v? A binary search."""
     low, high = np.int64(begins[v]), np.int64(begins[v + 1])
     while low < high:
-        middle = (low + high) >> 1
-        if neighbors[middle] < w:
-            low = middle + 1
+        center = (low + high) >> 1
+        if neighbors[center] < w:
+            low = center + 1
         else:
-            high = middle
+            high = center
     return low < begins[v + 1] and neighbors[low] == w
 
 

@@ -43,15 +43,15 @@ def no_rows():
     return FeatureRows(np.zeros(0, np.int8), np.zeros((0, 2), np.int32), np.zeros(0), Stats())
 
 
-def shared_box(a, b, distance, whole):
-    """(low, high) of the part of space that matters to two moving bodies; that of all if `whole`, None if they stay farther apart."""
+def shared_box(a, b, distance, union):
+    """(low, high) of the part of space that matters to two moving bodies; that of all if `union`, None if they stay farther apart."""
     box_a, box_b = bounds_of(a), bounds_of(b)
     with np.errstate(over="ignore", invalid="ignore"):
         grown = distance * (1 + RELATIVE_ROUNDING) + 2.0**-50 * max(np.abs(box_a).max(), np.abs(box_b).max()) if distance > 0.0 else 0.0
         low, high = np.maximum(box_a[:3], box_b[:3]), np.minimum(box_a[3:], box_b[3:])
         if not (low - grown <= high).all():
             return None
-        if whole:
+        if union:
             return np.minimum(box_a[:3], box_b[:3]), np.maximum(box_a[3:], box_b[3:])
         return np.minimum(low, high) - grown, np.maximum(low, high) + grown
 

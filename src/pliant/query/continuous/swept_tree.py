@@ -4,10 +4,11 @@ Every vertex moves on a straight line from its place at the start to that at the
 at any time between, what moves is in the mean of both. Two of them are apart if one side of one is beyond the other's at both ends: along
 an axis the gap is linear in time. That is more than the boxes around whole motions tell: two bodies that fall together are apart at once.
 
-The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the middle
-of the FRAME, a box of half the size 1; beyond 2 they are infinite, in boxes of nodes 2. All this is monotone and the same for both bodies: what is
-beyond after it was beyond before, so comparisons need no error bound. Where the frame is the part that both bodies share, nearly nothing
-outside it is filled in, and inside resolution is the best. Distances between clamped coordinates are at most 2**-22 longer than real ones.
+The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the center
+of the FRAME, a box of half the size 1; beyond 2 they are infinite, in boxes of nodes 2. All this is monotone and the same for both bodies:
+what is beyond after it was beyond before, so comparisons need no error bound. Where the frame is the part that both bodies share, nearly
+nothing outside is filled in, and inside resolution is the best. Distances between finite coordinates are at most 2**-22 longer than real
+ones.
 """
 from typing import Any, NamedTuple
 
@@ -31,10 +32,10 @@ from pliant.tree.nodes import INT32, LEAF_WIDTH, node_dtype
 from pliant.volume.protocol import fields, size, transform_volume
 
 ZERO, INF = np.float32(0), np.float32(np.inf)
-EMPTY, CLAMP = np.float32(8), np.float32(2)                                                 # an empty box is from EMPTY to -EMPTY: apart from all others
+EMPTY, CLAMP = np.float32(8), np.float32(2)                             # an empty box is from EMPTY to −EMPTY: apart from all others
 ROUNDING = 2.0**-22                                                     # of distances in the frame, by rounding of coordinates
 KEY_MASK = (1 << 24) - 1                                                # of indices: as many as float32 has exactly
-ROW = 8                                                                 # float32 of a vertex: x y z at the start, then at the end, and two more
+ROW = 8                                                                 # float32 of a vertex: xyz at the start and the end, and two more
 
 SweptBox = NamedTuple("SweptBox", fields("lox0 loy0 loz0 hix0 hiy0 hiz0 lox1 loy1 loz1 hix1 hiy1 hiz1"))
 SweptBox.__doc__ = """A box at the start (0) and at the end (1) of a motion."""
@@ -115,7 +116,7 @@ def sweep_bounds(start, end, vertices, out):
 
 @kernel
 def fill_points(start, end, frame, points):
-    """points = rows of the vertices at both ends in the frame (4,), its middle and its scale."""
+    """points = rows of the vertices at both ends in the frame (4,), its center and its scale."""
     scale = frame[3]
     for v in range(len(start) // 3):
         for k in range(3):
@@ -260,7 +261,7 @@ class MovingBody(NamedTuple):
 
 
 class FeatureSide(NamedTuple):
-    """What the leaf stage reads of one body: groups of vertices and edges, the faces (f, 3), edges (e, 2) and vertices at both ends, flat."""
+    """What the leaf stage reads of one body: groups of vertices and edges; faces (f, 3), edges (e, 2); vertices at both ends, flat."""
     vertex_begins: np.ndarray
     vertex_groups: np.ndarray
     edge_begins: np.ndarray
@@ -288,15 +289,15 @@ def bounds_of(moving):
 
 
 def frame_around(low, high):
-    """((4,) middle and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
+    """((4,) center and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
     low, high = np.clip(low, -1.7e308, 1.7e308), np.clip(high, -1.7e308, 1.7e308)
-    middle = 0.5 * low + 0.5 * high
-    half = np.maximum(high - middle, middle - low)
+    center = 0.5 * low + 0.5 * high
+    half = np.maximum(high - center, center - low)
     exponent = int(np.frexp(half.max())[1]) if half.max() > 0 else -1000
     scale = float(np.ldexp(1.0, min(-exponent, 1000)))
     with np.errstate(over="ignore"):
         halves = np.minimum(half * scale * (1 + 2.0**-20) + 2.0**-20, CLAMP).astype(np.float32)
-    return np.array([*middle, scale]), halves
+    return np.array([*center, scale]), halves
 
 
 def swept_tree(moving, frame, halves):
