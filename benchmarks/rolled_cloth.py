@@ -106,26 +106,35 @@ def draped(n, frame):
     return np.stack([x, y, height(x, y) + 0.1], 1), np.stack([u, v, height(u, v)], 1), sheet(coarse).astype(np.int32)
 
 
-def measure_contacts(n, frames, peers):
+def contact_scenes(n, frames):
+    """(name, tolerance, [the vertices of each body in each frame], faces of each body)."""
     faces = sheet(n).astype(np.int32)
+    rolls = [(rolled(n, 0.1 * k) + waves(rolled(n, 0.1 * k), k),) for k in range(frames)]
+    for tolerance in (0.2, 0.5, 0.9):
+        yield "rolled cloth", tolerance, rolls, (faces,)
+    drapes = [draped(n, k) for k in range(frames)]
     for tolerance in (0.2, 0.5):
+        yield "cloth on a body", tolerance, [frame[:2] for frame in drapes], (faces, drapes[0][2])
+
+
+def measure_contacts(n, frames, peers):
+    for name, tolerance, rows, faces in contact_scenes(n, frames + 1):
+        bodies = [pl.Body(vertices, each) for vertices, each in zip(rows[0], faces, strict=True)]
+        starts = np.cumsum([0, *map(len, rows[0])])
+        both = Toolkit(np.concatenate(rows[0]), np.concatenate([f + k for f, k in zip(faces, starts, strict=False)]), "") if peers else None
         ours, theirs = [], []
-        for k in range(frames + 1):
-            cloth, ground, ground_faces = draped(n, k)
-            if k == 0:
-                a, b = pl.Body(cloth, faces), pl.Body(ground, ground_faces)
-                both = Toolkit(np.concatenate([cloth, ground]), np.concatenate([faces, ground_faces + len(cloth)]), "") if peers else None
+        for k, frame in enumerate(rows):
             begin = time.process_time()
-            a.update(cloth)
-            b.update(ground)
-            found = pl.within(a, b, tolerance, features=True), pl.self_within(a, tolerance, features=True), pl.self_within(
-                b, tolerance, features=True)
+            for body, vertices in zip(bodies, frame, strict=True):
+                body.update(vertices)
+            found = [pl.self_within(body, tolerance, features=True) for body in bodies]
+            found += [pl.within(*bodies, tolerance, features=True)] if len(bodies) == 2 else []
             seconds = time.process_time() - begin
-            theirs.append(both.near(np.concatenate([cloth, ground]), tolerance) if peers else (0, 0.0, 0))
+            theirs.append(both.near(np.concatenate(frame), tolerance) if peers else (0, 0.0, 0))
             if k:
                 ours.append(seconds)
         count, other, n_candidates = np.median(theirs[1:], axis=0)
-        print(f"{len(faces) + len(ground_faces):,} triangles, within {tolerance} edges: {1000 * np.median(ours):.1f} ms, "
+        print(f"{name}, {sum(map(len, faces)):,} triangles, within {tolerance} edges: {1000 * np.median(ours):.1f} ms, "
               f"{sum(map(len, found)):,} pairs of features; IPC toolkit {1000 * other:.1f} ms, {n_candidates:,.0f} candidates, {count:,.0f} "
               f"collisions; {other / np.median(ours):.1f} ×", flush=True)
 

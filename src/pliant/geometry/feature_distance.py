@@ -27,7 +27,7 @@ from pliant.geometry.triangle_overlap import lex_less, overlap_exact, overlap_st
 
 FOUR_POINTS, DISTANCE, PAIR_WEIGHTS, FEATURE_BUFFER_SIZE = 12, 12, 13, 17  # points, then distance and weights
 ON_VERTEX, ON_EDGE, ON_FACE = range(3)                                  # where a closest point is
-CLOSEST_BITS = 2                                                        # of a result: where on the first feature, and above it on the second
+CLOSEST_BITS = 2                                                        # of a result: where on the first feature, and above it the second
 EXACT_RATIO = 2.0**-40                                                  # of M: nearer than that, the exact test is asked
 EDGE_PAIR_KIND, KIND_MASK = 2, 3
 

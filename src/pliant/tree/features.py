@@ -20,8 +20,10 @@ IDS = np.dtype((np.int32, (LEAF_WIDTH,)))
 
 
 def moving_fields(names, keys):
-    """The fields of points at the start (0) and at the end (1) of a motion, and a key for each, the low bits of its index."""
-    return [(f"{name}{axis}{time}", float) for time in "01" for name in names for axis in "xyz"] + [(key, float) for key in keys.split()]
+    """A box around a whole motion, then the points at its start (0) and at its end (1), then a key for each, the low bits of its index."""
+    box = ["lox", "loy", "loz", "hix", "hiy", "hiz"]
+    return [(field, float) for field in (*box, *(f"{name}{axis}{time}" for time in "01" for name in names for axis in "xyz"),
+                                         *keys.split())]
 
 
 MovingPoint = NamedTuple("MovingPoint", moving_fields("p", "key"))

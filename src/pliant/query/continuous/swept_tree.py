@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import maximum, minimum, reduce_max, reduce_min
+from pliant.core.simd import maximum, movemask, reduce_max, reduce_min
 from pliant.core.soa import (
     aligned_zeros,
     bounds_dtype,
+    field_lanes,
     lanes,
     lanes_dtype,
     load_bounds,
@@ -38,6 +39,8 @@ KEY_MASK = (1 << 24) - 1                                                # of ind
 ROW = 8                                                                 # float32 of a vertex: xyz at the start and the end, and two more
 
 SweptBox = NamedTuple("SweptBox", fields("lox0 loy0 loz0 hix0 hiy0 hiz0 lox1 loy1 loz1 hix1 hiy1 hiz1"))
+Bounds = NamedTuple("Bounds", fields("lox loy loz hix hiy hiz"))
+Bounds.__doc__ = """A box around a whole motion."""
 SweptBox.__doc__ = """A box at the start (0) and at the end (1) of a motion."""
 
 
@@ -78,27 +81,25 @@ def merge_lanes(a):
 
 
 @helper
-def edge_box(e):
-    """The swept box of an edge, or of each lane."""
-    return SweptBox(minimum(e.ax0, e.bx0), minimum(e.ay0, e.by0), minimum(e.az0, e.bz0),
-                    maximum(e.ax0, e.bx0), maximum(e.ay0, e.by0), maximum(e.az0, e.bz0),
-                    minimum(e.ax1, e.bx1), minimum(e.ay1, e.by1), minimum(e.az1, e.bz1),
-                    maximum(e.ax1, e.bx1), maximum(e.ay1, e.by1), maximum(e.az1, e.bz1))
+def motion_bounds(box, margin):
+    """The box around a whole motion, inflated."""
+    return Bounds(min(box.lox0, box.lox1) - margin, min(box.loy0, box.loy1) - margin, min(box.loz0, box.loz1) - margin,
+                  max(box.hix0, box.hix1) + margin, max(box.hiy0, box.hiy1) + margin, max(box.hiz0, box.hiz1) + margin)
 
 
 @helper
-def face_box(t):
-    """The swept box of a face, or of each lane."""
-    return SweptBox(minimum(t.ax0, minimum(t.bx0, t.cx0)), minimum(t.ay0, minimum(t.by0, t.cy0)), minimum(t.az0, minimum(t.bz0, t.cz0)),
-                    maximum(t.ax0, maximum(t.bx0, t.cx0)), maximum(t.ay0, maximum(t.by0, t.cy0)), maximum(t.az0, maximum(t.bz0, t.cz0)),
-                    minimum(t.ax1, minimum(t.bx1, t.cx1)), minimum(t.ay1, minimum(t.by1, t.cy1)), minimum(t.az1, minimum(t.bz1, t.cz1)),
-                    maximum(t.ax1, maximum(t.bx1, t.cx1)), maximum(t.ay1, maximum(t.by1, t.cy1)), maximum(t.az1, maximum(t.bz1, t.cz1)))
+def inflated(a, margin):
+    """The box of a feature, inflated."""
+    return Bounds(a.lox - margin, a.loy - margin, a.loz - margin, a.hix + margin, a.hiy + margin, a.hiz + margin)
 
 
 @helper
-def point_box(p):
-    """The swept box of a vertex, or of each lane."""
-    return SweptBox(p.px0, p.py0, p.pz0, p.px0, p.py0, p.pz0, p.px1, p.py1, p.pz1, p.px1, p.py1, p.pz1)
+def bounds_meet(groups, g, box):
+    """Bits of the features of a group whose boxes meet a box: the first fields of their records."""
+    x = (field_lanes(groups, g, 0) <= box.hix) & (field_lanes(groups, g, 3) >= box.lox)
+    y = (field_lanes(groups, g, 1) <= box.hiy) & (field_lanes(groups, g, 4) >= box.loy)
+    z = (field_lanes(groups, g, 2) <= box.hiz) & (field_lanes(groups, g, 5) >= box.loz)
+    return movemask(x & (y & z))
 
 
 # --- filling ---------------------------------------------------------------------------------------------------------------------------
@@ -185,22 +186,42 @@ def fill_nodes(nodes, leaves, vertices, begins, slots, points, half):
 
 
 @helper
+def low_of(points, a, b, k):
+    """The least coordinate k of two points during the motion."""
+    return min(min(points[a + k], points[a + 3 + k]), min(points[b + k], points[b + 3 + k]))
+
+
+@helper
+def high_of(points, a, b, k):
+    """The greatest coordinate k of two points during the motion."""
+    return max(max(points[a + k], points[a + 3 + k]), max(points[b + k], points[b + 3 + k]))
+
+
+@helper
 def moving_point(points, v):
     at = ROW * np.int64(v)
-    return MovingPoint(points[at], points[at + 1], points[at + 2], points[at + 3], points[at + 4], points[at + 5], key_of(v))
+    return MovingPoint(min(points[at], points[at + 3]), min(points[at + 1], points[at + 4]), min(points[at + 2], points[at + 5]),
+                       max(points[at], points[at + 3]), max(points[at + 1], points[at + 4]), max(points[at + 2], points[at + 5]),
+                       points[at], points[at + 1], points[at + 2], points[at + 3], points[at + 4], points[at + 5], key_of(v))
 
 
 @helper
 def moving_edge(points, v, w):
     a, b = ROW * np.int64(v), ROW * np.int64(w)
-    return MovingEdge(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+    return MovingEdge(low_of(points, a, b, 0), low_of(points, a, b, 1), low_of(points, a, b, 2),
+                      high_of(points, a, b, 0), high_of(points, a, b, 1), high_of(points, a, b, 2),
+                      points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
                       points[a + 3], points[a + 4], points[a + 5], points[b + 3], points[b + 4], points[b + 5], key_of(v), key_of(w))
 
 
 @helper
 def moving_triangle(points, u, v, w):
     a, b, c = ROW * np.int64(u), ROW * np.int64(v), ROW * np.int64(w)
-    return MovingTriangle(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+    return MovingTriangle(min(low_of(points, a, b, 0), low_of(points, c, c, 0)), min(low_of(points, a, b, 1), low_of(points, c, c, 1)),
+                          min(low_of(points, a, b, 2), low_of(points, c, c, 2)),
+                          max(high_of(points, a, b, 0), high_of(points, c, c, 0)), max(high_of(points, a, b, 1), high_of(points, c, c, 1)),
+                          max(high_of(points, a, b, 2), high_of(points, c, c, 2)),
+                          points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
                           points[c], points[c + 1], points[c + 2], points[a + 3], points[a + 4], points[a + 5],
                           points[b + 3], points[b + 4], points[b + 5], points[c + 3], points[c + 4], points[c + 5],
                           key_of(u), key_of(v), key_of(w))
