@@ -42,20 +42,24 @@ LENGTHENED = 1 + 2.0**-48
 FIRST_STEPS = 3                                                         # along fixed directions alone
 MAX_STEPS = 10_000
 MIN_LENGTH = 2.0**-500
+MAX_HALF = 2.0**1000                                                    # half a difference: above, differences may overflow
 CORNERS, OFFSET, LENGTH, WEIGHTS, LATER = 24, 36, 39, 40, 44            # corners now, what `nearest` finds, corners later
 
 
 @routine
 def put_scaled(t, x):
-    """Coordinates halved, relative to the first point and scaled to an extent from 1 to 2: returns its exponent, or None for 0."""
+    """Coordinates relative to the first point and scaled to an extent from 1 to 2: returns (is it not 0, its exponent)."""
+    half = 0.0
+    for i in range(24):
+        half = max(half, abs(0.5 * t[i] - 0.5 * t[i % 3]))
     size = 0.0
     for i in range(24):
-        x[i] = 0.5 * t[i] - 0.5 * t[i % 3]
+        x[i] = 0.5 * t[i] - 0.5 * t[i % 3] if half > MAX_HALF else t[i] - t[i % 3]
         size = max(size, abs(x[i]))
     e = math.frexp(size)[1] - 1
     for i in range(24):
         x[i] = math.ldexp(x[i], -e)
-    return size, e
+    return size > 0.0, e + 1 if half > MAX_HALF else e
 
 
 @routine
@@ -296,12 +300,10 @@ def first_time_within(t, kind, distance):
     """The time at which the features first come within the distance > 0: never later than the exact one, 0 if they are at the start; inf if
     they stay farther apart. A hit is within the distance + 1e-9 · (distance + extent). For all finite numbers."""
     x = stack_float64(56)
-    size, e = put_scaled(t, x)
-    if size == 0.0:
+    extended, e = put_scaled(t, x)
+    if not extended or math.frexp(distance)[1] - e > 4:                 # more than twice the extent
         return 0.0
-    limit = math.ldexp(0.5 * distance, -e) if distance < 2.0**1000 or e > 0 else np.inf
-    if limit > 8.0:                                                     # twice the extent and more
-        return 0.0
+    limit = math.ldexp(distance, -e)
     hit, s = limit + TOLERANCE * (limit + 1.0), 0.0
     for number in range(MAX_STEPS):
         nearest(x, kind, s)
