@@ -117,13 +117,17 @@ def perpendicular(gx, gy, gz, ex, ey, ez):
     return gx, gy, gz
 
 
+@helper
+def line_value(x, first, second, nx, ny, nz):
+    """n · (second − first) of two of eight corners, four at the start and four at the end."""
+    p, q = 3 * first, 3 * second
+    return nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
+
+
 @routine
 def line_time(x, first, second, nx, ny, nz, s, limit):
     """How long after s n · (second − first) of two corners certainly stays above the limit: a time up to 1, or s."""
-    p, q = 3 * first, 3 * second
-    start = nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
-    p, q = p + 12, q + 12
-    end = nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
+    start, end = line_value(x, first, second, nx, ny, nz), line_value(x, first + 4, second + 4, nx, ny, nz)
     now = (1.0 - s) * start + s * end - limit
     if now <= LINE_ERROR:
         return s
