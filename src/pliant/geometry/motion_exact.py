@@ -12,7 +12,8 @@ an area along an axis where not all are 0 throughout; if there is none, a root o
 signs (`geometry/bernstein_exact.py`). So motion in a plane, along a line, rest and collapse are no special cases.
 
 Coordinates are integers in units of 2**lowest, of at most B bits, n = ⌈(B + 4) ÷ 64⌉ digits: differences need B + 2 bits, areas 2 B + 6, f
-3 B + 12. An interval that is halved m times has m <= 6 B + 24 ROOMS: f takes 21 n digits there, areas 14 n, R 49 n and its square times an
+3 B + 12. Where coordinates have one digit, signs are asked for before the interval is narrowed for the time: the numbers are short then.
+An interval that is halved m times has m <= 6 B + 24 ROOMS: f takes 21 n digits there, areas 14 n, R 49 n and its square times an
 area 112 n.
 """
 import math
@@ -174,6 +175,8 @@ def sign_at(z, which, k):
         return sign_of_limbs(z, place)
     record = z[RECORD]
     local, local_size, temporary, wide = z[LOCAL], z[G], z[TEMPORARY], z[WIDE]
+    if z[DEPTH] == 0 and mode == AT_ROOT:
+        return sign_at_root(z, record, z[F], place, size, temporary, wide)
     restrict(z, local, local_size, place, size, record + 4 * z[F], z[REST], temporary, wide)
     if mode == AT_LEFT:
         return sign_of_limbs(z, local)
@@ -292,9 +295,9 @@ def first_hit(z, best, refine):
         changes = sign_changes(z, record, f, 4)
         if changes == 0 or time_of(z, k, m) >= best:
             continue
-        if changes == 1 and (m >= TIME_BITS or not refine):
+        if changes == 1 and (m >= TIME_BITS or not refine or z[N] == 1):
             if touch_at(z, AT_ROOT):
-                best = time_of(z, k, m)
+                best = min(best, root_time(z, waiting) if refine else time_of(z, k, m))
             continue
         if changes == 1 and narrow(z, waiting):
             waiting += 1
@@ -361,6 +364,28 @@ def narrow(z, number):
             return False
         place += 1 if last < 0 else -1
     return False
+
+
+@routine
+def root_time(z, number):
+    """The time of the one root of a record: its interval is halved TIME_BITS times."""
+    f, span, temporary = z[F], 4 * z[F] + z[K], z[TEMPORARY]
+    record = z[RECORDS] + number * span
+    other, k = record + span, record + 4 * f
+    while z[DEPTH + 1 + number] < TIME_BITS and not narrow(z, number):
+        halve(z, record, other, record, f, temporary)
+        shift(z, k, k, 1)
+        z[DEPTH + 1 + number] += 1
+        right = z[other] == 0 or sign_changes(z, record, f, 4) == 0
+        if right:
+            put_small(z, temporary, np.int64(1))
+            add(z, k, k, temporary, 1)
+        if z[other] == 0:                                               # the root itself
+            break
+        if right:
+            for c in range(4):
+                copy(z, record + c * f, other + c * f)
+    return time_of(z, k, z[DEPTH + 1 + number])
 
 
 @routine
