@@ -1,7 +1,7 @@
 """Attacks on the float32 lanes of moving features, `geometry/motion_simd.py`.
 
-Points are four in float32 at the start, four at the end, eight rows of what the true corners differ by, in units of DELTA, and one row whose
-first number chooses how large DELTA is, and whose others a margin. Corners are made local to the low corner of the box around all, as
+Points are four in float32 at the start, four at the end, eight rows of what the true corners differ by, in units of DELTA, and one row
+whose first number chooses how large DELTA is, and whose others a margin. Corners are made local to the low corner of the box around all, as
 callers do it.
 """
 

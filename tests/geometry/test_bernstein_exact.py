@@ -1,16 +1,17 @@
 """Signs of polynomials at roots of others, in compiled integers, against Sturm sequences in rational arithmetic."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import comb
 
 import numpy as np
 import pytest
+from test_limbs import get, put
 
 import naive_ccd
 from pliant.core.jit import DISABLED
 from pliant.geometry.bernstein_exact import double_root, halve, restrict, restrict_cubic, root_estimate, sign_at_root, sign_changes
 from revealed import compiled
-from test_limbs import get, put
 
 pytestmark = pytest.mark.formulas
 CASES = 60 if DISABLED else 400
@@ -79,7 +80,7 @@ def test_signs_at_roots():
         f, g = with_factor(rng)
         b, c = bernstein(f, 3), bernstein(g, 2)
         changes = [x for x in np.sign(b).tolist() if x]
-        if sum(p != q for p, q in zip(changes, changes[1:], strict=False)) != 1:
+        if sum(p != q for p, q in pairwise(changes)) != 1:
             continue
         inside = [root for root in naive_ccd.roots_of(f) if not (root.low == root.high and root.low in (0, 1))]
         (root,) = inside

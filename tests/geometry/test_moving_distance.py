@@ -100,7 +100,8 @@ def test_weights_and_normals():
     """The offset of the weighted points is the gap; the normal points from the second feature to the first."""
     triangle = [[-4, -4, 0], [4, -4, 0], [0, 8, 0]]
     start, end = np.array([[0, 0, 3], *triangle], float), np.array([[0, 0, -1], *triangle], float)
-    edges, crossed = np.array([[-1, 0, 0], [1, 0, 0], [0, -1, -2], [0, 1, -2]], float), np.array([[-1, 0, 0], [1, 0, 0], [0, -1, 2], [0, 1, 2]], float)
+    edges = np.array([[-1, 0, 0], [1, 0, 0], [0, -1, -2], [0, 1, -2]], float)
+    crossed = np.array([[-1, 0, 0], [1, 0, 0], [0, -1, 2], [0, 1, 2]], float)
     flat, pushed = np.array([[-9, -9, 0], *triangle], float), np.array([[9, 9, 0], *triangle], float)
     for kind, first, last, time, normal in ((VERTEX_FACE, start, end, 0.75, [0, 0, 1]), (VERTEX_FACE, end, start, 0.25, [0, 0, -1]),
                                             (EDGE_EDGE, edges, crossed, 0.5, [0, 0, 1]), (EDGE_EDGE, crossed, edges, 0.5, [0, 0, -1]),
