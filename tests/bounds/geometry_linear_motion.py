@@ -9,7 +9,7 @@ import attack
 from attack import cross, dot, integers, minus, scaled
 from pliant.core.stack import stack_float64
 from pliant.geometry.linear_motion import area_range, largest_coordinate, polar3, put_area, put_rows, put_volume, scale_of, sum_areas, widen
-from pliant.geometry.motion_exact import EDGE_EDGE, VERTEX_FACE
+from pliant.geometry.motion_polynomials import EDGE_EDGE, VERTEX_FACE
 from revealed import compiled
 
 SCALES = (1.0, 1.0, 2.0**-20, 2.0**-345, 2.0**-500, 2.0**320, 2.0**600, 2.0**1000)
@@ -100,8 +100,8 @@ def evaluate_kind(kind):
         for k in range(len(exact[0])):
             low, high = attack.Fraction(_out[7 + 2 * k]), attack.Fraction(_out[8 + 2 * k])
             least, most = min(value[k] for value in exact), max(value[k] for value in exact)
-            slack = (high - low) - (most - least)                       # twice the bound, but for rounding
-            found.append((max(low - least, most - high) + slack / 2, slack / 2))
+            width = (high - low) - (most - least)                       # twice the bound, but for rounding
+            found.append((max(low - least, most - high) + width / 2, width / 2))
         return found
     return evaluate
 

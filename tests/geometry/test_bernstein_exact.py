@@ -17,7 +17,7 @@ pytestmark = pytest.mark.formulas
 CASES = 60 if DISABLED else 400
 SIZE = 60
 F, G, K, REST, OUT, OTHER, RATIO, TEMPORARY = 0, 4 * SIZE, 7 * SIZE, 8 * SIZE, 9 * SIZE, 13 * SIZE, 17 * SIZE, 19 * SIZE
-ROOM = 40 * SIZE
+CAPACITY = 40 * SIZE
 
 
 @compiled
@@ -51,7 +51,7 @@ def bernstein(p, degree):
 
 
 def scratch(f=(), g=()):
-    z = np.full(ROOM, -1, np.int64)
+    z = np.full(CAPACITY, -1, np.int64)
     for at, values in ((F, f), (G, g)):
         for k, value in enumerate(values):
             put(z, at + k * SIZE, value)

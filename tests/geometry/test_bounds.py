@@ -20,7 +20,7 @@ ATTACKS = {name: each for name, each in attack.load().items() if each.source.sta
 EXEMPT = {
     "bigint.py": {"MANTISSA_SCALE": "2**53, exact"},
     "limbs.py": {"MANTISSA_SCALE": "2**53, exact"},
-    "motion_exact.py": {"MANTISSA_SCALE": "2**53, exact"},
+    "motion_polynomials.py": {"MANTISSA_SCALE": "2**53, exact"},
     "linear_motion.py": {"TIME_STEP": "how wide a bracket is: signs at both ends are certain, whatever it is"},
     "moving_distance.py": {"TOLERANCE": "how near a hit is, which test_moving_distance.py checks", "BEFORE": "when a normal is measured",
                            "SHORTENED": "a direction of any length gives a valid bound if it is at most 1; covers rounding of its length",

@@ -44,10 +44,10 @@ def run_put(z, x, small, lowest):
 
 def put(z, at, value):
     digits = []
-    magnitude = abs(value)
-    while magnitude:
-        digits.append(magnitude & (2**64 - 1))
-        magnitude >>= 64
+    size = abs(value)
+    while size:
+        digits.append(size & (2**64 - 1))
+        size >>= 64
     z[at] = len(digits) * (1 if value > 0 else -1)
     z[at + 1:at + 1 + len(digits)] = np.array(digits, np.uint64).view(np.int64)
 

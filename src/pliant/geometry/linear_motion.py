@@ -24,7 +24,8 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import stack_float64
-from pliant.geometry.motion_exact import EDGE_EDGE, VERTEX_FACE, first_contact_exact
+from pliant.geometry.motion_exact import first_contact_exact
+from pliant.geometry.motion_polynomials import EDGE_EDGE, VERTEX_FACE
 from pliant.geometry.predicates import U
 
 MISS, HIT, UNSURE = 0, 1, 2

@@ -30,7 +30,7 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import stack_float64
 from pliant.geometry.closest_features import cross, edge_edge_parameters
-from pliant.geometry.motion_exact import VERTEX_FACE
+from pliant.geometry.motion_polynomials import VERTEX_FACE
 from pliant.geometry.point_triangle import closest_feature, edge_point, safe_inverse
 
 TOLERANCE = 0.9e-9                                                      # times distance and extent: a hit is at most so much farther
