@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pliant.query.collide.first_contact import first_contact
     from pliant.query.collide.self_collide import self_collide
     from pliant.query.collide.two_bodies import collide
+    from pliant.query.continuous.ccd import ccd, self_ccd
+    from pliant.query.continuous.single import ccd_edge_edge, ccd_point_triangle
+    from pliant.query.continuous.step_size import self_step_size, step_size
     from pliant.query.frustum import frustum_cull
     from pliant.query.options import Traversal
     from pliant.query.proximity.closest import closest
@@ -50,14 +53,17 @@ if TYPE_CHECKING:
         ContactPairs,
         Distance,
         DistancePairs,
+        FeaturePairs,
         FirstContact,
         Hit,
         Hits,
+        Impacts,
         Inside,
         Pairs,
         PointPairs,
         SceneContactPairs,
         SceneDistancePairs,
+        SceneImpacts,
         ScenePairs,
         Stats,
         VisibleFaces,
@@ -68,12 +74,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["AllHits", "ArgumentError", "ArgumentTypeError", "Body", "Closest", "ContactPairs", "DeviceError", "DeviceMemoryError",
-           "Distance", "DistancePairs", "Elastic", "FileError", "FirstContact", "Hit", "Hits", "Inside", "MeshError", "MeshlessNodes",
-           "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene", "SceneContactPairs", "SceneDistancePairs",
-           "ScenePairs", "Skeleton", "StaleResultError", "Stats", "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError",
-           "VisibleFaces", "cast", "cast_all", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "inside",
-           "occluded", "pick", "read", "reorder_vertices", "self_collide", "self_distance", "self_within", "set_threads", "threads",
-           "within"]
+           "Distance", "DistancePairs", "Elastic", "FeaturePairs", "FileError", "FirstContact", "Hit", "Hits", "Impacts", "Inside",
+           "MeshError", "MeshlessNodes", "MissingExtraError", "Pairs", "PliantError", "PointPairs", "ReorderedMesh", "Scene",
+           "SceneContactPairs", "SceneDistancePairs", "SceneImpacts", "ScenePairs", "Skeleton", "StaleResultError", "Stats",
+           "TooManyPairsError", "Traversal", "UniformGrid", "UnknownIdError", "VisibleFaces", "cast", "cast_all", "ccd", "ccd_edge_edge",
+           "ccd_point_triangle", "closest", "collide", "compact", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
+           "read", "reorder_vertices", "self_ccd", "self_collide", "self_distance", "self_step_size", "self_within", "set_threads",
+           "step_size", "threads", "within"]
 
 _NAMES = {
     "body": ("Body",),
@@ -86,6 +93,9 @@ _NAMES = {
     "query.collide.first_contact": ("first_contact",),
     "query.collide.self_collide": ("self_collide",),
     "query.collide.two_bodies": ("collide",),
+    "query.continuous.ccd": ("ccd", "self_ccd"),
+    "query.continuous.single": ("ccd_edge_edge", "ccd_point_triangle"),
+    "query.continuous.step_size": ("self_step_size", "step_size"),
     "query.frustum": ("frustum_cull",),
     "query.options": ("Traversal",),
     "query.proximity.closest": ("closest",),
@@ -93,8 +103,9 @@ _NAMES = {
     "query.proximity.inside": ("inside",),
     "query.proximity.within": ("self_within", "within"),
     "query.ray.cast": ("cast", "cast_all", "occluded", "pick"),
-    "results": ("AllHits", "Closest", "ContactPairs", "Distance", "DistancePairs", "FirstContact", "Hit", "Hits", "Inside", "Pairs",
-                "PointPairs", "SceneContactPairs", "SceneDistancePairs", "ScenePairs", "Stats", "VisibleFaces"),
+    "results": ("AllHits", "Closest", "ContactPairs", "Distance", "DistancePairs", "FeaturePairs", "FirstContact", "Hit", "Hits", "Impacts",
+                "Inside", "Pairs", "PointPairs", "SceneContactPairs", "SceneDistancePairs", "SceneImpacts", "ScenePairs", "Stats",
+                "VisibleFaces"),
     "scene": ("Scene",),
     "uniform_grid": ("UniformGrid",),
     "vertex_order": ("ReorderedMesh", "reorder_vertices"),

@@ -37,6 +37,7 @@ from pliant.refit.convex import CONVEX
 from pliant.refit.key_poses import KeyPoses, check_key_pose, check_key_poses, mean_pose
 from pliant.refit.policy import MOTION_POLICIES, POLICIES, Bvh, Options, policies_of, resolve_options
 from pliant.refit.policy_files import policy_table
+from pliant.tree.features import LeafFeatures, MeshFeatures, find_features, leaf_features
 from pliant.typing import BodyOptions, BuilderName, MeshLike, PolicyLike, SparseWeights, VolumeName
 from pliant.volume.protocol import VOLUME_TYPES
 from pliant.welding import make_weld_map
@@ -124,6 +125,9 @@ class Body(QueryBody):
         self._bounds_cache: tuple[int, NDArray[np.float64]] | None = None
         self._mesh: MeshTopology | None = None
         self._edges: OpenEdges | None = None
+        self._features: MeshFeatures | None = None
+        self._leaf_features: tuple[Any, LeafFeatures] | None = None     # with the tree that they are for
+        self._swept_arrays: list[Any] = []                              # arrays of queries of features, while none uses them
         self._border_cap: Any = None                                    # see query/proximity/cap.py
         self._distance_cache: WeakKeyDictionary[Body, Any] = WeakKeyDictionary()  # by other body: where the last distance was found
 
@@ -483,6 +487,35 @@ class Body(QueryBody):
                 _, first = np.unique(bvh.tree.vertices, return_index=True)
                 self._mesh = build_topology(self._welded_faces, self._motion.count, bvh.tree.vertices[np.sort(first)])
             return self._mesh
+
+    @property
+    def edges(self) -> NDArray[np.int32]:
+        """(e, 2) int32, read-only: the edges of all faces, each once, the lower vertex first, sorted. Of vertices that are welded
+        (`weld=`), that with the lowest index stands for all. Found when first read.
+
+        >>> import pliant as pl
+        >>> pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[2, 0, 1]]).edges.tolist()
+        [[0, 1], [0, 2], [1, 2]]
+        """
+        return self._mesh_features().edges
+
+    def _mesh_features(self) -> MeshFeatures:
+        """For queries: edges, and the owners of edges and vertices, found at first use."""
+        with self._guard.refit_lock:
+            if self._features is None:
+                self._features = find_features(self._welded_faces, self._motion.count)
+            return self._features
+
+    def _feature_tree(self) -> tuple[Any, MeshFeatures, LeafFeatures]:
+        """For queries: a tree, the features of the mesh, and those that the leaves of the tree own."""
+        features = self._mesh_features()
+        with self._guard.refit_lock:
+            bvh = self._bvh
+            assert bvh is not None                                      # queries reject bodies without faces
+            tree, known = bvh.tree, self._leaf_features
+            if known is None or known[0] is not tree:
+                known = self._leaf_features = tree, leaf_features(tree, features)
+            return tree, features, known[1]
 
     def _open_edges(self) -> OpenEdges:
         """For queries: which edges have no face on one side, found at first use."""

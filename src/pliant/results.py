@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.errors import StaleResultError
+from pliant.errors import ArgumentError, StaleResultError
 
 
 class Stats(NamedTuple):
@@ -344,3 +344,72 @@ class VisibleFaces:
 
     def __len__(self) -> int:
         return len(self.face)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class _FeatureRows:
+    """What `FeaturePairs` and `Impacts` share: a row for each pair of features of a first and a second body.
+
+    `kinds` (m,) int8: 0 vertex and face, 1 face and vertex, 2 two edges. `features` (m, 2) int32: vertices, faces, or rows of `body.edges`.
+    `vertices` (m, 4) int32: the vertices of both, those of the first feature first. `weights` (m, 4): the sum of the four points times
+    their weights is the gap, from the closest point of the first feature to that of the second. `normals` (m, 3): unit vectors along the
+    gap, for the second feature; zeros where features touch that have no normal. `closest` (m, 2) int8: where the closest point is on
+    each feature, 0 on a vertex, 1 inside an edge, 2 inside a face. `faces` (m, 2) int32: the lowest face that has each feature.
+    """
+    kinds: NDArray[np.int8]
+    features: NDArray[np.int32]
+    vertices: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    normals: NDArray[np.float64]
+    closest: NDArray[np.int8]
+    faces: NDArray[np.int32]
+    stats: Stats
+    n_vertices: tuple[int, int] = field(default=(0, 0), repr=False)
+    is_self: bool = False
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return len(self.kinds)
+
+    def __bool__(self) -> bool:
+        """Is there a pair?"""
+        return len(self) > 0
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.kinds, minlength=3)
+        return f"{type(self).__name__}({counts[0] + counts[1]} pairs of a vertex and a face, {counts[2]} of two edges)"
+
+    def csr(self, body: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pairs of each vertex, as compressed rows: those of vertex v are pairs[begins[v] : begins[v + 1]], ascending.
+
+        body : 0 for vertices of the first body, 1 for the second; pairs of one body with itself have both features in its rows
+        """
+        if isinstance(body, (bool, np.bool_)) or not isinstance(body, (int, np.integer)) or body not in (0, 1):
+            raise ArgumentError(f"body: expected 0 for the first body or 1 for the second, got {body!r}")
+        n_first = np.array([1, 3, 2])[self.kinds][:, None]              # vertices of the first feature
+        wanted = np.ones(self.vertices.shape, np.bool_) if self.is_self else (np.arange(4) >= n_first) == bool(body)
+        rows, columns = np.nonzero(wanted)
+        vertices = self.vertices[rows, columns]
+        order = np.argsort(vertices, kind="stable")
+        return np.searchsorted(vertices[order], np.arange(self.n_vertices[body] + 1)), rows[order]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class FeaturePairs(_FeatureRows):
+    """Pairs of features within a tolerance, each once, sorted by kind and features, with `distances` (m,) and `points`
+    (m, 2, 3), the closest on each feature."""
+    distances: NDArray[np.float64]
+    points: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Impacts(_FeatureRows):
+    """Pairs of features that collide between two states, each once, sorted by time, then by kind and features. `times` (m,), from 0 to 1:
+    not later than the first contact, and at most 2**-40 before it. `weights`, `normals` and `closest` are of that time."""
+    times: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class SceneImpacts(Impacts):
+    """`Impacts` of a scene: `bodies` (m, 2), the ids of both, the lower one first, or the same twice."""
+    bodies: NDArray[np.int64]

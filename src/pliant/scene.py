@@ -5,27 +5,34 @@ bodies of which neither has moved since the last query is cached.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
+from pliant.broadphase.sweep import SweepAndPrune
 from pliant.core import validate
 from pliant.core.sorting import distinct_values
-from pliant.errors import ArgumentError
+from pliant.core.threads import ReadLock
+from pliant.errors import ArgumentError, ArgumentTypeError
 from pliant.query.collide.batch_task import world_boxes
 from pliant.query.collide.many_pairs import collide_pair, collide_pairs, merge_results
 from pliant.query.collide.pair_results import PairResults, concat_results, empty_results
+from pliant.query.continuous.ends import end_vertices, moving
+from pliant.query.continuous.many_bodies import scene_impacts, swept_boxes
+from pliant.query.continuous.step_size import certified_step
 from pliant.query.options import DEFAULT_TRAVERSAL, ManyOptions, Traversal, check_many_options
 from pliant.query.proximity.box_gaps import pairs_of_one
 from pliant.query.proximity.many_pairs import NearestBodies, nearest_of_groups, nearest_of_pairs, pairs_within
 from pliant.query.ray.cast import bodies_of
-from pliant.query.scheduler import deadline, time_is_up
-from pliant.results import Distance, SceneContactPairs, SceneDistancePairs, ScenePairs, Stats
-from pliant.scene_members import Member, SceneMembers, synchronized
-from pliant.typing import Adjacent
+from pliant.query.scheduler import deadline, time_is_up, workspace
+from pliant.results import Distance, SceneContactPairs, SceneDistancePairs, SceneImpacts, ScenePairs, Stats
+from pliant.scene_members import Member, MemberLike, SceneMembers, synchronized
+from pliant.typing import Adjacent, BodyEnd
+
+R = TypeVar("R")
 
 OUTSIDE = -1                                                            # the id of a body that is not in the scene
 
@@ -207,6 +214,77 @@ class Scene(SceneMembers):
             own = [number for number, member in self._members.items() if len(member.body) and (number, number) not in self._ignored]
             tested = _sorted_rows(np.concatenate([tested, np.repeat(np.array(own, np.int64).reshape(-1, 1), 2, axis=1)]))
         return pairs_within(*self._bodies_of_pairs(tested), tested, tolerance, points)
+
+    def ccd(self, ends: Mapping[MemberLike, BodyEnd], *, self_pairs: bool = False, first: bool = False,
+            min_distance: float = 0.0) -> SceneImpacts:
+        """All pairs of features of different bodies that touch while bodies move from their present states to others, and when first. The
+        bodies stay as they are.
+
+        Parameters
+        ----------
+        ends : {id, name or body: end}, an end as for `pliant.ccd`; all other bodies do not move
+        self_pairs : also the pairs of each body with itself, as in `pliant.self_ccd`
+        first, min_distance : as for `pliant.ccd`
+
+        >>> import pliant as pl
+        >>> floor = pl.Body([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]])
+        >>> tip = pl.Body([[1, 1, 1], [1, 1, 2], [2, 1, 2]], [[0, 1, 2]])
+        >>> impacts = pl.Scene([floor, tip]).ccd({tip: tip.vertices - [0, 0, 4]}, first=True)
+        >>> impacts.bodies.tolist(), impacts.times.tolist()
+        ([[0, 1]], [0.25])
+        """
+        first, min_distance = validate.flag("first", first), validate.number("min_distance", min_distance, 0.0)
+        with workspace() as space:
+            return self._move(ends, validate.flag("self_pairs", self_pairs), min_distance,
+                              lambda bodies, pairs, ids: scene_impacts(space, bodies, pairs, ids, first, min_distance))
+
+    def step_size(self, ends: Mapping[MemberLike, BodyEnd], *, self_pairs: bool = False, min_distance: float = 0.0,
+                  check: bool = True) -> float:
+        """The largest common step of all bodies, as in `pliant.step_size`, such that no two touch.
+
+        Parameters
+        ----------
+        ends, self_pairs : as for `ccd`
+        min_distance, check : as for `pliant.step_size`
+        """
+        min_distance, check = validate.number("min_distance", min_distance, 0.0), validate.flag("check", check)
+        self_pairs = validate.flag("self_pairs", self_pairs)
+        if check and self.collide(first=True, self_pairs=self_pairs):
+            self._checked_ends(ends)
+            return 0.0
+        with workspace() as space:
+            return self._move(ends, self_pairs, min_distance, lambda bodies, pairs, ids: certified_step(
+                space, [(bodies[i], None if i == j else bodies[j]) for i, j in pairs.tolist()], min_distance))
+
+    def _checked_ends(self, ends: Mapping[MemberLike, BodyEnd]) -> dict[int, Any]:
+        """The end vertices of bodies, by id."""
+        if not isinstance(ends, Mapping):
+            raise ArgumentTypeError(f"ends: expected a dict {{id: end}}, got {type(ends).__name__}")
+        checked: dict[int, Any] = {}
+        for member, end in ends.items():
+            number = self._id("ends", member)
+            if number in checked:
+                raise ArgumentError(f"ends: body {member!r} is named twice")
+            checked[number] = end_vertices(f"ends: body {member!r}", self._members[number].body, end)
+        return checked
+
+    @synchronized
+    def _move(self, ends: Mapping[MemberLike, BodyEnd], self_pairs: bool, min_distance: float, query: Callable[..., R]) -> R:
+        """What `query` answers to (moving bodies, pairs (p, 2) of indices whose boxes overlap, ids)."""
+        checked = self._checked_ends(ends)
+        numbers = sorted(number for number, member in self._members.items() if len(member.body))
+        members = [self._members[number] for number in numbers]
+        with ReadLock(*(member.body._guard for member in members)):
+            bodies = [moving(member.body, checked.get(number)) for number, member in zip(numbers, members, strict=True)]
+            sweep = SweepAndPrune()
+            sweep.set(np.arange(len(bodies)), swept_boxes(bodies, min_distance))
+            pairs = sweep.pairs() if bodies else np.zeros((0, 2), np.int64)
+            slots, ids = np.array([member.slot for member in members], np.int64), np.array(numbers, np.int64)
+            pairs = pairs[self._counted(slots[pairs])]
+            if self_pairs:
+                own = [k for k, number in enumerate(numbers) if (number, number) not in self._ignored]
+                pairs = _sorted_rows(np.concatenate([pairs, np.repeat(np.array(own, np.int64).reshape(-1, 1), 2, axis=1)]))
+            return query(bodies, pairs, ids)
 
     def _bodies_of_pairs(self, pairs: NDArray[np.int64]) -> tuple[list[Body], NDArray[np.int64]]:
         """(bodies, pairs (p, 2) of indices into them) of pairs of ids."""

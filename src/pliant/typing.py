@@ -50,6 +50,7 @@ BuilderName: TypeAlias = Literal["sah", "connectivity", "centre", "mean", "parti
 PolicyName: TypeAlias = Literal["auto", "bottom_up", "hybrid", "lazy", "active", "fitted", "inflated", "rebuild"] | str
 PolicyLike: TypeAlias = PolicyName | os.PathLike[str] | Mapping[str, object]
 Adjacent: TypeAlias = Literal["exact", "ignore"]
+BodyEnd: TypeAlias = ArrayLike | tuple[ArrayLike | None, ArrayLike] | None  # a state, (state, transform), or None for a body at rest
 
 
 class BodyOptions(TypedDict, total=False):

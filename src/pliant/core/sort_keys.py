@@ -43,3 +43,13 @@ def _(context, key):
 @instruction(key_index)
 def _(context, key):
     return types.int64(types.int64), lambda context, builder, signature, args: builder.sext(builder.trunc(args[0], INT32), INT64)
+
+
+def float_bits(value):
+    """The bits of a float64 as an int64, for buffers of int64."""
+    return int(np.float64(value).view(np.int64))
+
+
+@instruction(float_bits)
+def _(context, value):
+    return types.int64(types.float64), lambda context, builder, signature, args: builder.bitcast(args[0], INT64)

@@ -15,8 +15,8 @@ from pliant.query.options import ManyOptions
 from pliant.results import Distance, SceneDistancePairs, ScenePairs, Stats
 from pliant.typing import MeshLike
 
-QUERIES = ("cast", "cast_all", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
-           "self_collide", "self_distance", "self_within", "within")
+QUERIES = ("cast", "cast_all", "ccd", "closest", "collide", "distance", "first_contact", "frustum_cull", "inside", "occluded", "pick",
+           "self_ccd", "self_collide", "self_distance", "self_step_size", "self_within", "step_size", "within")
 
 
 class QueryTarget:
@@ -39,6 +39,7 @@ class QueryBody(QueryTarget, ABC):
     _matrix: NDArray[np.float64] | None
     _distance_cache: WeakKeyDictionary[Any, Any]
     _border_cap: Any
+    _swept_arrays: list[Any]
     _version: int
 
     @property
@@ -65,6 +66,23 @@ class QueryBody(QueryTarget, ABC):
     @abstractmethod
     def _topology(self) -> Any:
         """Which faces share vertices."""
+
+    @property
+    @abstractmethod
+    def edges(self) -> NDArray[np.int32]:
+        """(e, 2) vertex indices."""
+
+    @abstractmethod
+    def _check_update(self, vertices: Any = None, *, transform: Any = None) -> Any:
+        """Validate the arguments of `update`, which changes nothing."""
+
+    @abstractmethod
+    def _mesh_features(self) -> Any:
+        """Edges, and the owners of edges and vertices: MeshFeatures."""
+
+    @abstractmethod
+    def _feature_tree(self) -> Any:
+        """(tree, MeshFeatures, LeafFeatures): the features that the leaves of the tree own."""
 
     @abstractmethod
     def _open_edges(self) -> Any:

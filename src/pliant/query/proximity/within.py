@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pliant.core import memory, validate
 from pliant.core.function_pointer import call_address
@@ -27,12 +28,13 @@ from pliant.query.proximity.distance import (
     set_up_near_pair,
     stretch_of,
 )
+from pliant.query.proximity.features import near_features
 from pliant.query.proximity.leaf_distance import DISTANCE_STATE, Candidates, Near, NearSelf, NearTransformed, bind_leaf_stage
 from pliant.query.proximity.measure import BYTES_PER_PAIR, check_memory, measure_two
 from pliant.query.scheduler import ResumableLoop, run_loop, workspace
 from pliant.query.target import BodyGroup, QueryBody, check_body
 from pliant.query.traverse import overlaps, pack_pair, traverse, visit_leaves
-from pliant.results import DistancePairs, PointPairs, SceneDistancePairs, Stats
+from pliant.results import DistancePairs, FeaturePairs, PointPairs, SceneDistancePairs, Stats
 from pliant.volume.protocol import separation
 
 MAX_TOLERANCE = 2.0**60                                                 # squares of more do not fit into float32: empty lanes would be near
@@ -52,6 +54,11 @@ for _visitor in (Near, NearTransformed, NearSelf):
 
 
 @overload
+def within(a: QueryBody, b: QueryBody, tolerance: float, *, features: Literal[True], rest: tuple[ArrayLike, ArrayLike] | None = ...,
+           rest_distance: float | None = ...) -> FeaturePairs: ...
+
+
+@overload
 def within(a: QueryBody, b: QueryBody, tolerance: float, *, points: Literal[True]) -> PointPairs: ...
 
 
@@ -67,8 +74,9 @@ def within(a: BodyGroup, b: QueryBody, tolerance: float, *, points: bool = ...) 
 def within(a: QueryBody, b: BodyGroup, tolerance: float, *, points: bool = ...) -> SceneDistancePairs: ...
 
 
-def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *,
-           points: bool = False) -> DistancePairs | SceneDistancePairs:
+def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float, *, points: bool = False, features: bool = False,
+           rest: tuple[ArrayLike, ArrayLike] | None = None,
+           rest_distance: float | None = None) -> DistancePairs | FeaturePairs | SceneDistancePairs:
     """All pairs of faces of two bodies within a tolerance of each other, sorted, with their `distances`.
 
     Parameters
@@ -76,6 +84,10 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     a, b : the bodies. One may be a `Scene`: then the pairs of the other with all bodies of the scene, as `ScenePairs`
     tolerance : a finite number, 0 or more
     points : add the closest `points` (2, 3) of each pair, one on each face
+    features : pairs of features instead, as simulators use them: a vertex and a face, or two edges, as `FeaturePairs` with distances,
+        closest points, weights and normals. All of them, where pairs of faces name one nearest point each
+    rest : with `features`, states of both bodies, as for `update`; pairs that are within `rest_distance` of each other there are left out
+    rest_distance : by default the tolerance
 
     Distances are those of `distance`; with a tolerance of 0 the pairs are those of `collide`.
 
@@ -85,8 +97,13 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     >>> pairs = pl.within(pl.Body(low, [[0, 1, 2]]), pl.Body(high, [[0, 1, 2]]), 2.5)
     >>> pairs.faces.tolist(), pairs.distances.tolist()
     ([[0, 0]], [2.0])
+    >>> found = pl.within(pl.Body(low, [[0, 1, 2]]), pl.Body(high, [[0, 1, 2]]), 2.5, features=True)
+    >>> len(found), found.kinds[0], found.features[0].tolist(), found.distances[0], found.weights[0].tolist()
+    (10, np.int8(0), [0, 0], np.float64(2.0), [-1.0, 1.0, 0.0, 0.0])
     """
-    tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
+    tolerance, points, features = check_options(tolerance, points, features, rest=rest, rest_distance=rest_distance)
+    if features and (isinstance(a, BodyGroup) or isinstance(b, BodyGroup)):
+        raise ArgumentTypeError(f"{'a' if isinstance(a, BodyGroup) else 'b'}: expected a Body with features=True, got a Scene")
     if isinstance(a, BodyGroup) or isinstance(b, BodyGroup):
         scene, body, name = (a, b, "b") if isinstance(a, BodyGroup) else (b, a, "a")
         if isinstance(body, BodyGroup):
@@ -98,7 +115,14 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     check_body("b", b)
     if a is b:
         raise ArgumentError("within: a and b are the same body; self_within(body, tolerance) finds pairs of its faces")
+    if features:
+        return near_features(a, b, tolerance, rest, rest_distance)
     return within_validated(a, b, tolerance, points)
+
+
+@overload
+def self_within(body: QueryBody, tolerance: float, *, features: Literal[True], rest: ArrayLike | None = ...,
+                rest_distance: float | None = ..., rings: int = ...) -> FeaturePairs: ...
 
 
 @overload
@@ -109,22 +133,37 @@ def self_within(body: QueryBody, tolerance: float, *, points: Literal[True]) -> 
 def self_within(body: QueryBody, tolerance: float, *, points: bool = ...) -> DistancePairs: ...
 
 
-def self_within(body: QueryBody, tolerance: float, *, points: bool = False) -> DistancePairs:
+def self_within(body: QueryBody, tolerance: float, *, points: bool = False, features: bool = False, rest: ArrayLike | None = None,
+                rest_distance: float | None = None, rings: int = 0) -> DistancePairs | FeaturePairs:
     """All pairs of non-adjacent faces of a body within a tolerance of each other; the lower index is first in each pair.
 
     Parameters
     ----------
     body : a `Body`. Faces are adjacent if they share a vertex by index; with `Body(…, weld=True)` also vertices at the same position
-    tolerance, points : as for `within`
+    tolerance, points, features, rest_distance : as for `within`; features that share a vertex are no pair, and kinds are 0 and 2
+    rest : with `features`, one state; pairs that are within `rest_distance` of each other there are left out
+    rings : with `features`, leave out pairs of which so many edges, or fewer, lead from a vertex of one to a vertex of the other
 
     >>> import pliant as pl
     >>> stack = pl.Body([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2], [3, 4, 5]])
     >>> pl.self_within(stack, 1.5).distances.tolist()
     [1.0]
     """
-    tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
+    tolerance, points, features = check_options(tolerance, points, features, rest=rest, rest_distance=rest_distance, rings=rings or None)
     check_body("body", body)
+    if features:
+        return near_features(body, None, tolerance, rest, rest_distance, rings)
     return self_within_validated(body, tolerance, points)
+
+
+def check_options(tolerance, points, features, **feature_options):
+    """The first three, validated; options of features are refused without."""
+    tolerance, points = validate.number("tolerance", tolerance, 0.0), validate.flag("points", points)
+    if validate.flag("features", features) and points:
+        raise ArgumentTypeError("points: results with features=True always have points; leave it out")
+    for name in [name for name, value in feature_options.items() if value is not None and not features]:
+        raise ArgumentTypeError(f"{name}: an option of features=True, and features is False")
+    return tolerance, points, features
 
 
 def within_validated(a, b, tolerance, points):
