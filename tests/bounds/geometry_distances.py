@@ -1,5 +1,5 @@
-"""Attacks on bounds of distances: `geometry/distance_bounds.py` and `nearpoint.py` in float32, `gaps.py`, `feet.py`, `pointgap.py`,
-`contact.py`.
+"""Attacks on bounds of distances: `geometry/distance_bounds.py` and `point_bounds.py` in float32,
+`triangle_distance.py`, `closest_features.py`, `point_triangle.py`, `feature_distance.py`, `contact.py`.
 
 Bounds below are one-sided: an error is how much a least distance is too long, or a largest one too short.
 """
@@ -11,11 +11,21 @@ import numpy as np
 
 import attack
 import naive_distances
+import naive_features
 from attack import cross, dot, integers, minus, scaled
 from bounds.geometry_overlap_simd import load
 from pliant.core.simd import extract
 from pliant.core.stack import stack_float32, store_vectors
-from pliant.geometry import closest_features, contact, distance_bounds, point_bounds, point_triangle, predicates, triangle_distance
+from pliant.geometry import (
+    closest_features,
+    contact,
+    distance_bounds,
+    feature_distance,
+    point_bounds,
+    point_triangle,
+    predicates,
+    triangle_distance,
+)
 from revealed import compiled
 
 PROMISE = Fraction(1, 10**12)  # of M: geometry/triangle_distance.py
@@ -36,7 +46,7 @@ def rounded_share():
     return Fraction(float(distance_bounds.ROUNDING))
 
 
-# --- near.py ------------------------------------------------------------------------------------------------------------------------------
+# --- distance_bounds.py -------------------------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -90,7 +100,7 @@ def bound_gaps(points):
     return Fraction(least) - max(gap / max(root(scaled(dot(d, d), 2 * f)), 1), 0), rounded_share() * Fraction(float(local.max()))
 
 
-# --- nearpoint.py -------------------------------------------------------------------------------------------------------------------------
+# --- point_bounds.py ----------------------------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -139,7 +149,7 @@ def points_most(points):
     return exact - Fraction(most) if math.isfinite(most) else math.inf, rounded_share() * farthest
 
 
-# --- gaps.py, feet.py ---------------------------------------------------------------------------------------------------------------------
+# --- triangle_distance.py, closest_features.py --------------------------------------------------------------------------------------------
 
 
 def longest_side(points):
@@ -222,7 +232,7 @@ def edges_near(points):
     return 0, 1
 
 
-# --- pointgap.py --------------------------------------------------------------------------------------------------------------------------
+# --- point_triangle.py --------------------------------------------------------------------------------------------------------------------
 
 
 @attack.bound("point_gap", "geometry/point_triangle.py", ("EXACT_RATIO",),
@@ -240,6 +250,33 @@ def point_gap(points):
         return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
     size = max(abs(Fraction(p) - Fraction(q)) for row in points[:3].tolist() for p, q in zip(row, points[3].tolist(), strict=True))
     return abs(Fraction(found) - exact), PROMISE * size + Fraction(triangle_distance.MIN_DISTANCE)
+
+
+# --- feature_distance.py ------------------------------------------------------------------------------------------------------------------
+
+
+def crossing_edges(rng):
+    """Two edges that cross but for rounding, often nearly parallel."""
+    middle, way, other = rng.uniform(-1, 1, (3, 3))
+    other = way + other * rng.choice([1.0, 2.0**-10, 2.0**-25])
+    return np.array([middle + direction * rng.uniform() for direction in (-way, way, -other, other)])
+
+
+@attack.bound("edge_edge_distance", "geometry/feature_distance.py", ("EXACT_RATIO",),
+              {"crossing": crossing_edges, "on faces": on_faces(4, np.float64), **attack.families((4, 3), scales=WIDE)}, 6_000,
+              section="EXACT_RATIO M is above the error")
+def edge_pair_distance(points):
+    """A distance is 0 if and only if the edges touch."""
+    t = np.zeros(feature_distance.FEATURE_BUFFER_SIZE)
+    t[:12] = points.reshape(-1)
+    feature_distance.edge_edge_distance(t, is_plain(points))
+    rows, unit = naive_features.rational(points)
+    exact, found = root(naive_features.edge_edge(*rows) * unit**2), float(t[feature_distance.DISTANCE])
+    if (found == 0) != (exact == 0):
+        return 1, 0
+    if not math.isfinite(found):
+        return (0, 1) if exact > Fraction(np.finfo(float).max) else (1, 0)
+    return abs(Fraction(found) - exact), PROMISE * longest_side(points) + Fraction(triangle_distance.MIN_DISTANCE)
 
 
 # --- contact.py ---------------------------------------------------------------------------------------------------------------------------
