@@ -12,6 +12,7 @@ import naive_features
 import pliant as pl
 from near_pairs import OFF
 from pliant import shapes
+from pliant.query.continuous import step_size
 
 pytestmark = pytest.mark.formulas
 TIME_ERROR = 2.0**-40
@@ -236,6 +237,21 @@ def test_scenes():
         scene.step_size({7: TETRAHEDRON})
     with pytest.raises(pl.ArgumentTypeError, match="ends: expected a dict"):
         scene.ccd([TETRAHEDRON])
+
+
+def test_a_step_that_shrinks_for_one_pair_is_tested_again_for_the_others(monkeypatch):
+    """Positions of a smaller step round differently."""
+    tested = []
+
+    def shrink(space, a, b, min_distance, step):
+        tested.append((a, step))
+        return min(step, 0.5) if a == "second" else step
+
+    monkeypatch.setattr(step_size, "earliest", lambda *_: np.inf)
+    monkeypatch.setattr(step_size, "shrink_step", shrink)
+    assert step_size.certified_step(None, [("first", None), ("second", None)], 0.0) == 0.5
+    assert tested == [("first", 1.0), ("second", 1.0), ("first", 0.5)]
+    assert step_size.certified_step(None, [], 0.0) == 1.0
 
 
 def test_threads_change_nothing(set_threads):

@@ -6,6 +6,8 @@ last place, twice as many each time, until nothing touches on the way to them.
 """
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
 
 from pliant.core import validate
@@ -31,7 +33,8 @@ def step_size(a: QueryBody, b: QueryBody, end_a: BodyEnd, end_b: BodyEnd, *, min
     Parameters
     ----------
     a, b, end_a, end_b : as for `ccd`
-    min_distance : features that come within this distance count as touching
+    min_distance : features that come within this distance count as touching. The smaller of several steps rounds differently: who combines
+        steps needs a distance above that rounding, or `Scene.step_size`, which tests all bodies at the step that it returns
     check : also look whether the bodies intersect at the start, where an edge may be in the middle of a face and no features touch: then
         0. False trusts the caller
 
@@ -90,8 +93,13 @@ def certified_step(space: Workspace, pairs: list[tuple[MovingBody, MovingBody | 
     if time == 0.0:
         return 0.0
     step = float(np.nextafter(time, 0.0)) if time < np.inf else 1.0
-    for a, b in pairs:
-        step = shrink_step(space, a, b, min_distance, step)
+    untested = len(pairs)                                               # pairs whose rounded positions of this step are not tested
+    for a, b in cycle(pairs):
+        smaller = shrink_step(space, a, b, min_distance, step)
+        untested = untested - 1 if smaller == step else len(pairs) - 1  # a smaller step rounds differently for all others
+        step = smaller
+        if not untested:
+            break
     return step
 
 
