@@ -1,6 +1,7 @@
 """`pliant check` as a whole: its overhead over reading and queries, memory growth, the cost of a kill, the speed of its report.
 
-    python -m benchmarks.checking [speed] [memory] [kills] [page] [folder] [--faces 50000] [--frames 100] [--kills 100] [--out FILE]
+    python -m benchmarks.checking [speed] [memory] [kills] [page] [folder] [--faces 50000] [--frames 100] [--kills 100] [--other CHECKOUT]
+                                  [--out FILE]
 
 speed    a folding cloth, in an NPZ file of all frames; seconds of the whole command, from the shell and back, compared with those of
          reading, of queries and of depths. The limit: 3 s + 1.5 × (reading + queries + depths), summed over all jobs
@@ -11,8 +12,8 @@ page     the report of such a cloth in Chromium: milliseconds of its JavaScript 
          time of the graphics card. Needs playwright (the extra `test`) and Chromium
 
 folder   bytes and seconds of a check whose pairs are mostly static: a shirt that a body pierces in every frame, and an arm that swings
-         through both. Compared with a row for each pair and frame, which is what files of pairs had before. For 1,000 frames of 60,000
-         triangles: folder --faces 60000 --frames 1000
+         through both. Compared with a row for each pair and frame, which is what files of pairs had before, with a check without
+         depths and, given one, with another checkout, in turns. For 1,000 frames of 60,000 triangles: folder --faces 60000 --frames 1000
 
 Kernels are compiled before; a file is in the cache of the operating system, as after it was written.
 """
@@ -21,6 +22,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -58,12 +60,12 @@ def write_cloth(path, faces, frames):
     path.with_suffix(".npy").unlink()
 
 
-def check(file, out, *options, code=COMMAND):
-    """(seconds, output) of the command in a process of its own."""
+def check(file, out, *options, code=COMMAND, checkout=None):
+    """(seconds, output) of the command in a process of its own; with the source of another checkout, if there is one."""
     begin = time.perf_counter()
     files = [str(each) for each in (file if isinstance(file, list) else [file])]
     done = subprocess.run([sys.executable, "-c", code, "check", *files, "--out", str(out), *map(str, options)], capture_output=True,
-                          text=True, check=False)
+                          text=True, check=False, env=os.environ if checkout is None else {**os.environ, "PYTHONPATH": f"{checkout}/src"})
     if done.returncode not in (0, 1):
         raise SystemExit(done.stderr)
     return time.perf_counter() - begin, done.stdout
@@ -174,19 +176,23 @@ def write_clothed(folder, faces, frames):
     return files
 
 
-def folder(folder, faces, frames):
-    """Bytes of each file, of the whole folder, and of the rows that it stands for; seconds of the command."""
-    out = folder / "clothed"
-    file = write_clothed(folder, faces, frames)
-    check(file, folder / "warm", "--frames", "0:3")
-    rows = []
+def folder(folder, faces, frames, other):
+    """Bytes of each file, of the whole folder, and of the rows that it stands for; seconds of the command, and of processors."""
+    file, rows = write_clothed(folder, faces, frames), []
+    runs = {"depths": ((), None), "no depths": (("--no-depth",), None)} | ({"other checkout": ((), other)} if other else {})
+    for options, checkout in runs.values():
+        check(file, folder / "warm", "--frames", "0:3", "--overwrite", *options, checkout=checkout)
     for jobs in (1, os.cpu_count() or 1):
-        seconds, _ = check(file, out, "--jobs", jobs)
-        told = json.loads((out / "summary.json").read_text())
-        sizes = {each.name: each.stat().st_size for each in sorted(out.iterdir())}
-        static = told["by_state"]["static"] / max(1, told["pairs"])
-        rows.append({"jobs": jobs, "command": seconds, **told["seconds"], "pairs": told["pairs"], "static": round(static, 3),
-                     "bytes": sizes, "folder_bytes": sum(sizes.values()), "row_bytes": 20 * told["pairs"]})
+        for name, (options, checkout) in runs.items():
+            out, before = folder / "clothed", resource.getrusage(resource.RUSAGE_CHILDREN)
+            shutil.rmtree(out, ignore_errors=True)
+            seconds, _ = check(file, out, "--jobs", jobs, *options, checkout=checkout)
+            after, told = resource.getrusage(resource.RUSAGE_CHILDREN), json.loads((out / "summary.json").read_text())
+            sizes = {each.name: each.stat().st_size for each in sorted(out.iterdir())}
+            rows.append({"run": name, "jobs": jobs, "command": seconds, **told["seconds"], "pairs": told["pairs"],
+                         "processor": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                         "static": round(told.get("by_state", {}).get("static", 0) / max(1, told["pairs"]), 3),
+                         "bytes": sizes, "folder_bytes": sum(sizes.values()), "row_bytes": 20 * told["pairs"]})  # fmt: skip
     return rows
 
 
@@ -209,13 +215,14 @@ def main(arguments=None):
     parser.add_argument("jobs", nargs="*", default=list(JOBS), help="speed, memory, kills, page, folder")
     for name, default in (("faces", 50_000), ("frames", 100), ("kills", 100)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--other", type=Path, help="another checkout, for folder")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
     console, found = Console(width=140), {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for job in given.jobs:
-            more = [given.kills] if job == "kills" else []
+            more = {"kills": [given.kills], "folder": [given.other and given.other.resolve()]}.get(job, [])
             found[job] = JOBS[job](folder, given.faces, given.frames, *more)
             console.print(job, found[job])
     if given.out:

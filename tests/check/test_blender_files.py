@@ -4,6 +4,9 @@
 rod goes through the page that has turned.
 """
 
+import csv
+import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import mesh_files
 import naive
 from pair_rows import pair_rows
 from pliant.check.plan import CheckOptions
@@ -51,7 +55,69 @@ def test_a_book_that_opens(kind, tmp_path):
     assert set(book.materials) == {"Paper", "Ink"} and len(book.material_of_face) == len(bodies[place].faces)
     assert np.bincount(book.material_of_face).tolist() == [32, 32]
     assert animation.actors[1 - place].materials == ["Steel"] and not animation.actors[1 - place].material_of_face.any()
+    assert book.bones == (["Left", "Right"] if kind in ("skin", "skeleton") else ["joint1"] if kind == "shapes" else None)
     assert book.source_name.split("/")[-1] == book.name and (not kind.startswith("s") or "Book" in book.source_name)
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["skin", "skeleton", "frames"])
+def test_polygons_materials_and_bones_of_faces(kind, form, tmp_path):
+    """Files of results have them for each face, as the actors do: in arrays, in a table of faces, or in the rows of pairs."""
+    if form == "parquet":
+        pytest.importorskip("pyarrow", reason="pliant[parquet] is not installed")
+    animation = animation_of(BOOKS[kind])
+    check_animation(animation, CheckOptions(frames="4:"), Output(tmp_path, form, report=False, plots=False))
+    expected = []
+    for number, actor in enumerate(animation.actors):
+        for face in range(len(actor.at(0).faces)):
+            polygon = face if actor.polygon_of_face is None else int(actor.polygon_of_face[face])
+            labels = [None if names is None or rows[face] < 0 else names[rows[face]] for names, rows in (
+                (actor.materials, actor.material_of_face), (actor.bones, actor.bone_of_face))]  # fmt: skip
+            expected.append((number, face, polygon, *labels))
+    assert {row[3] for row in expected} == {"Paper", "Ink", "Steel"} and len({row[4] for row in expected}) == (1 if kind == "frames" else 3)
+    if form == "npz":
+        assert npz_faces(tmp_path / "pairs.npz") == expected
+    elif form == "parquet":
+        assert parquet_faces(tmp_path / "faces.parquet") == expected
+    else:
+        assert npz_faces(tmp_path / "pairs.npz") == expected
+        known = {row[:2]: [str(row[2]), *(each or "" for each in row[3:])] for row in expected}
+        with open(tmp_path / "pairs.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert {row["first"] for row in rows} <= {"1005", "1006"}, "frames as Blender calls them"
+        with open(tmp_path / "events.csv", newline="", encoding="utf-8") as file:
+            events = list(csv.DictReader(file))
+        assert events
+        for event in events:
+            worst = int(event["worst_frame"])
+            mine = [row for row in rows if row["state"] == event["state"] and int(row["first"]) <= worst <= int(row["last"])]
+            for side in "ab":
+                faces = {(int(row[f"body_{side}"]), int(row[f"face_{side}"])) for row in mine}
+                counts = Counter(known[face][2] for face in faces if known[face][2])
+                assert counts.get(event[f"bone_{side}"], 0) == max(counts.values(), default=0)
+        assert rows and all([row[f"{what}_{side}"] for what in ("polygon", "material", "bone")] == known[int(row[f"body_{side}"]),
+                            int(row[f"face_{side}"])] for row in rows for side in "ab")  # fmt: skip
+
+
+def npz_faces(path):
+    """(body, face, polygon, material, bone) of each face, by the words of the format."""
+    with np.load(path, allow_pickle=False) as file:
+        names = {what: json.loads(file[f"{what}s"].tobytes()) for what in ("material", "bone")}
+        begins, rows = np.cumsum(file["face_counts"]) - file["face_counts"], []
+        for body, count in enumerate(file["face_counts"].tolist()):
+            for face in range(count):
+                places = {what: int(file[f"{what}_of_face"][begins[body] + face]) for what in ("polygon", "material", "bone")
+                          if len(file[f"{what}_of_face"])}  # fmt: skip
+                labels = [names[what][places[what]] if places.get(what, -1) >= 0 else None for what in names]
+                rows.append((body, face, places.get("polygon", face), *labels))
+    return rows
+
+
+def parquet_faces(path):
+    """The same, of Parquet."""
+    from pyarrow import parquet
+
+    return [tuple(row[name] for name in ("body", "face", "polygon", "material", "bone")) for row in parquet.read_table(path).to_pylist()]
 
 
 @pytest.mark.parametrize("kind", ["morph", "frames"])
@@ -68,6 +134,36 @@ def test_what_is_welded_does_not_depend_on_how_it_is_asked(kind, tmp_path):
 
 class Stop(Exception):
     pass
+
+
+@pytest.mark.parametrize("weld", [True, False, 1e-6])
+def test_a_book_of_stl_files_opens(tmp_path, weld):
+    """Faces of STL share no vertices; they are adjacent where they stay together, whatever is asked, by how many, and after a stop."""
+    book = next(actor for actor in animation_of(BOOKS["frames"]).actors if actor.frames == 6)
+    for frame in range(6):
+        (tmp_path / f"book.{frame:04}.stl").write_bytes(mesh_files.stl(*book.mesh(frame)))
+
+    def check_book(folder, frames=":", **more):
+        options = CheckOptions(frames=frames, weld=weld)
+        return check_animation(read(tmp_path), options, Output(tmp_path / folder, report=False, plots=False), **more)
+
+    summary = check_book("all").summary
+    assert summary["with_self"][0] > 100 and not any(summary["with_self"][1:]), "its pages are apart, and the spine is no collision"
+    everything = pair_rows(tmp_path / "all")
+    for name, frames, jobs in (("one", "0", 1), ("jobs", ":", 3), ("some", "1:", 2)):
+        check_book(name, frames, jobs=jobs)
+        wanted = np.arange(6)[slice(1)] if frames == "0" else np.arange(6)[slice(1, None)] if frames == "1:" else np.arange(6)
+        assert pair_rows(tmp_path / name).tolist() == everything[np.isin(everything[:, 0], wanted)].tolist()
+
+    def stop(now):
+        if now.done == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        check_book("parts", progress=stop)
+    seen = []
+    check_book("parts", resume=True, welding=lambda *now: seen.append(now))
+    assert not seen and (tmp_path / "parts" / "pairs.npz").read_bytes() == (tmp_path / "all" / "pairs.npz").read_bytes()
 
 
 def seam(frames=8):

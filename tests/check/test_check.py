@@ -1,5 +1,6 @@
 """A check of an animation: the pairs are those of the reference, whatever was asked and however often it was stopped."""
 
+import csv
 import json
 import os
 import sys
@@ -17,7 +18,7 @@ from pliant import shapes
 from pliant.check import run as module
 from pliant.check.baseline import NO_BASELINE
 from pliant.check.plan import CheckOptions, make_pair_filter
-from pliant.check.run import MOTION_NOTE, Output, check_animation
+from pliant.check.run import MOTION_NOTE, TABLES, Output, check_animation
 from pliant.check.worker import FrameWorker
 from pliant.errors import FileError
 from pliant.io.animation import Animation, FrameActor, Settings
@@ -81,7 +82,7 @@ def test_all_pairs_of_all_frames(scene, tmp_path, form, jobs):
     result = run(scene, tmp_path, jobs=jobs, output={"form": form})
     assert np.array_equal(pair_rows(tmp_path, form), scene.rows())
     assert result.pairs == len(scene.rows())
-    assert sorted(os.listdir(tmp_path)) == sorted([f"pairs.{form}", "report.html", "summary.json"])
+    assert sorted(os.listdir(tmp_path)) == sorted([*TABLES[form], "report.html", "summary.json"])
 
 
 @pytest.mark.parametrize(("question", "bodies", "frames"), [
@@ -208,7 +209,23 @@ def test_nothing_of_an_earlier_check_is_left_beside_another(scene, tmp_path):
     run(scene, tmp_path, output={"plots": True})
     (tmp_path / "notes.txt").write_text("mine")
     run(scene, tmp_path, CheckOptions(frames="1"), output={"form": "parquet", "report": False})
-    assert sorted(os.listdir(tmp_path)) == ["notes.txt", "pairs.parquet", "summary.json"]
+    assert sorted(os.listdir(tmp_path)) == ["faces.parquet", "notes.txt", "pairs.parquet", "summary.json"]
+
+
+def test_polygons_of_a_body_whose_faces_change(tmp_path):
+    """They are those of the first checked frame; rows of other frames name none."""
+    corners = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0.5, 0.5, -1], [0.5, 0.5, 1], [1.5, 1, 0]], float)
+    faces = [np.array(rows, np.int32) for rows in ([[0, 1, 2]], [[0, 1, 2], [3, 4, 5]], [[3, 4, 5], [0, 1, 2], [0, 1, 4]])]
+    polygons = [np.array(rows, np.int32) for rows in ([7], [5, 6], [1, 2, 3])]
+    soup = FrameActor("soup", 3, lambda frame: (corners, faces[frame]), soup=True, polygon_of_face=polygons[0],
+                      read_polygons=polygons.__getitem__)  # fmt: skip
+    soup.take_materials(["red"], np.zeros(1, np.int32))
+    check_animation(Animation("soup", [soup], 3), CheckOptions(frames="1:", weld=False), Output(tmp_path, "csv", plots=False))
+    with np.load(tmp_path / "pairs.npz", allow_pickle=False) as file:
+        assert file["polygon_of_face"].tolist() == [5, 6] and not len(file["material_of_face"]), "materials are of other faces"
+    with open(tmp_path / "pairs.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["last"], row["polygon_a"], row["polygon_b"]) for row in rows] == [("1", "5", "6"), ("2", "", "")]
 
 
 # --- stopped and gone on with ------------------------------------------------------------------------------------------------
@@ -382,14 +399,15 @@ def test_nothing_to_find(tmp_path):
 def test_the_file_of_pairs_is_as_documented(scene, tmp_path):
     run(scene, tmp_path, CheckOptions(within=0.01, frames="2:4"))
     columns = {"names": "|u1", "face_counts": "<i8", "frames": "<i4", "static_bodies": "<i4", "static_faces": "<i4", "static_state": "|u1",
-               "first": "<i4", "last": "<i4", "bodies": "<i4", "faces": "<i4", "state": "|u1", "near_frame": "<i4", "near_bodies": "<i4",
-               "near_faces": "<i4", "near_distance": "<f8"}
+               "first": "<i4", "last": "<i4", "bodies": "<i4", "faces": "<i4", "state": "|u1",
+               "polygon_of_face": "<i4", "material_of_face": "<i4", "bone_of_face": "<i4", "materials": "|u1", "bones": "|u1",
+               "near_frame": "<i4", "near_bodies": "<i4", "near_faces": "<i4", "near_distance": "<f8"}
     with zipfile.ZipFile(tmp_path / "pairs.npz") as archive:
         assert [member.filename for member in archive.infolist()] == [f"{name}.npy" for name in ("meta", *columns)]
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
     with np.load(tmp_path / "pairs.npz", allow_pickle=False) as file:
         about = json.loads(file["meta"].tobytes())
-        assert about == {"format": "pliant pairs 2", "states": ["new", "static", "known"], "within": 0.01, "baseline": None,
+        assert about == {"format": "pliant pairs 3", "states": ["new", "static", "known"], "within": 0.01, "baseline": None,
                          "enclosed": [[0, 2], [1, 2]]}
         assert json.loads(file["names"].tobytes()) == list(scene.names)
         assert file["face_counts"].tolist() == [len(faces) for faces in scene.faces] and file["frames"].tolist() == [2, 3]

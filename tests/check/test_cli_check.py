@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import pliant
 from child import PATIENCE, SOON, start
 from pliant import shapes
-from pliant.check.run import PAIR_FORMATS
+from pliant.check.run import TABLES
 from pliant.cli import application
 from pliant.cli import check as command
 from pliant.core import jit
@@ -55,7 +55,7 @@ def apart(tmp_path_factory):
 def test_choices_are_those_of_the_library():
     """The command names them itself, so that its help loads nothing."""
     for choices, known in ((command.Engine, ENGINES), (command.Device, DEVICES), (command.Adjacent, ADJACENT_MODES),
-                           (command.Form, PAIR_FORMATS)):
+                           (command.Form, TABLES)):
         assert [each.value for each in choices] == list(known)
 
 
@@ -88,7 +88,7 @@ def test_several_files_are_one_scene(cloth, apart, tmp_path):
                  "--no-report")
     assert result.exit_code == 1, result.output
     assert "2 bodies" in text(result) and json.loads((tmp_path / "summary.json").read_text())["by_state"]["near"] > 0
-    assert sorted(os.listdir(tmp_path)) == ["pairs.parquet", "summary.json"]
+    assert sorted(os.listdir(tmp_path)) == ["faces.parquet", "pairs.parquet", "summary.json"]
     assert json.loads((tmp_path / "summary.json").read_text())["frames"] == [2, 3, 4]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import pliant as pl
 from pliant import shapes
-from pliant.check.depth import AT_LEAST, INSIDE, NO_DEPTH, THROUGH, DepthFinder
+from pliant.check.depth import AT_LEAST, INSIDE, NO_DEPTH, STRIDES, THROUGH, DepthFinder, farthest
 
 BALL = shapes.icosphere(2)
 CUBE = (np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float),
@@ -107,6 +107,52 @@ def test_two_contacts_have_depths_of_their_own():
     lowest = [-(BALL[0][:, 2].min() + height) for height in (0.95, 0.6)]
     assert found.depths[left].max() == pytest.approx(lowest[0], rel=1e-6)
     assert found.depths[~left].max() == pytest.approx(lowest[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("known", [0.0, 0.5, 1.0])
+def test_the_farthest_point_of_each_piece(seed, known):
+    """Not all points are measured, and the answer is that of all."""
+    generator, ball = np.random.default_rng(seed), pl.Body(*BALL)
+    pieces = np.sort(generator.choice(6, 4000, p=[0.6, 0.3, 0.07, 0.02, 0.01, 0]).astype(np.int32))
+    points = generator.normal(size=(4000, 3)) * 0.01 + 0.5 * generator.normal(size=(6, 3))[pieces] * generator.random((4000, 1)) ** seed
+    assert (np.bincount(pieces, minlength=6) > STRIDES[0]).sum() >= 3, "large pieces, and small ones"
+    distances, expected = pl.closest(ball, points).distance, np.zeros(6)
+    np.maximum.at(expected, pieces, distances)
+    bounds = np.where(generator.random(4000) < known, distances * (1 + 0.1 * generator.random(4000)), np.inf)
+    found, better = farthest(ball, points, pieces, 6, bounds)
+    assert np.array_equal(found, expected)
+    assert (better >= distances * (1 - 1e-12)).all() and (better <= bounds).all()
+    assert not len(farthest(ball, points[:0], pieces[:0], 0, bounds[:0])[0])
+
+
+def test_most_points_of_a_deep_piece_are_not_measured(monkeypatch):
+    counts, closest = [], pl.closest
+    monkeypatch.setattr(pl, "closest", lambda body, points: (counts.append(len(points)), closest(body, points))[1])
+    x, y = np.meshgrid(np.linspace(0, 1, 64), np.linspace(0, 1, 64), indexing="ij")
+    points = np.stack([x, y, -np.hypot(x, y)], axis=-1).reshape(-1, 3)
+    found, _ = farthest(pl.Body(*FLOOR), points, np.zeros(len(points), np.int32), 1, np.full(len(points), np.inf))
+    assert found[0] == pytest.approx(np.sqrt(2), rel=1e-6) and sum(counts) < len(points) / 4
+
+
+@pytest.mark.parametrize("floor_moves", [False, True])
+def test_frames_before_change_no_depth(floor_moves):
+    """A finder that has measured earlier frames finds what a new one finds, to the bit; in any order of frames."""
+    bodies = [pl.Body(*BALL), pl.Body(*floor(20))]
+    started, faces_found, finder = [body.vertices for body in bodies], 0, DepthFinder()
+    generator = np.random.default_rng(1)
+    turn = np.linalg.qr(generator.normal(size=(3, 3)))[0]
+    for frame in (0, 1, 2, 3, 7, 5, 4, 20):
+        motion = turn if frame % 2 else np.eye(3)
+        bodies[0].update((started[0] + [0.01 * frame, 0, 0.9 - 0.02 * frame]) @ motion + 1e-9 * generator.normal(size=started[0].shape))
+        if floor_moves:
+            bodies[1].update(started[1] @ motion + 1e-9 * generator.normal(size=started[1].shape))
+        faces = pl.collide(*bodies).faces
+        pairs = np.tile(np.array([0, 1], np.int32), (len(faces), 1))
+        found, expected = finder.find(bodies, pairs, faces), DepthFinder().find(bodies, pairs, faces)
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+        faces_found += len(faces)
+    assert faces_found > 100
 
 
 def test_only_what_is_wanted_is_measured():

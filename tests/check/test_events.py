@@ -64,4 +64,9 @@ def test_what_people_read():
     assert event_title(touching) == "arm – ball" and frames_text(touching, {4: "104"}) == "104–5"
     assert event_title(rows["enclosed"]) == "ball in box" and frames_text(rows["enclosed"], {}) == "4"
     assert event_title({**touching, "bodies": [0, 0], "names": ["arm", "arm"]}) == "arm, itself"
+    assert event_title({**touching, "bones": ["hand", None]}) == "arm (hand) – ball"
+    twice = {**touching, "bodies": [0, 0], "names": ["arm", "arm"]}
+    assert [event_title({**twice, "bones": bones}) for bones in (["hand", "elbow"], ["hand", "hand"], [None, None])] == [
+        "arm, itself (hand – elbow)", "arm, itself (hand)", "arm, itself"]
+    assert depth_text(0.0, "at least", "mm") == "–", "that says nothing"
     assert (depth_text(0.5, "inside", "mm"), depth_text(0.5, "at least"), depth_text(0.0, "none")) == ("0.5 mm", "at least 0.5", "–")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mesh_files
+import pliant
 from mesh_files import CUBE, FACES, QUADS
 from pliant import shapes
 from pliant.errors import FileError
@@ -144,22 +145,65 @@ def test_what_is_welded_does_not_depend_on_the_frame_that_comes_first(tmp_path):
     assert np.array_equal(later.vertices, folded)
 
 
-def test_neighbours_in_an_stl_are_those_of_the_first_frame(tmp_path):
+RECORD = np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
+
+
+def stl_frames(tmp_path, frames, faces):
+    """An actor of STL files with these vertices, and the corners (f, 3, 3) of each file."""
+    contents = [mesh_files.stl(vertices, faces) for vertices in frames]
+    actor = read_sequence(saved(tmp_path, contents, "stl"), read_parts, "ball").actors[0]
+    return actor, [np.frombuffer(content[84:], RECORD)["v"].astype(float) for content in contents]
+
+
+def slow_vertices(frames):
+    """For each corner, the first one that is at its position in all frames."""
+    paths = [tuple(map(tuple, path)) for path in np.stack([frame.reshape(-1, 3) for frame in frames], axis=1).tolist()]
+    return [paths.index(path) for path in paths]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 0, 3, 1), (3,)])
+def test_corners_of_an_stl_are_one_vertex_if_they_stay_together(tmp_path, order):
+    """Two poles that meet in a later frame stay two, a face that is torn off is apart in all frames; whichever frame is asked for first."""
     vertices, faces = shapes.icosphere(1)
-    touching = vertices.copy()
-    touching[np.argmin(vertices[:, 2])] = vertices[np.argmax(vertices[:, 2])]  # one pole in the place of the other
     torn = vertices[faces].reshape(-1, 3)
     torn[:3] += 0.25
-    contents = [mesh_files.stl(vertices, faces), mesh_files.stl(touching, faces), mesh_files.stl(torn, np.arange(len(torn)).reshape(-1, 3)),
-                mesh_files.stl(vertices * 2, faces)]  # fmt: skip
-    files = saved(tmp_path, contents, "stl")
-    actor = read_sequence(files, read_parts, "ball").actors[0]
-    meshes = [actor.mesh(k) for k in range(4)]
-    assert meshes[0][1] is meshes[1][1] is meshes[3][1]
-    assert [len(rows) for rows, _ in meshes] == [42, 42, 45, 42]
-    for (rows, corners), content in zip(meshes, contents, strict=True):
-        raw = np.frombuffer(content[84:], np.dtype([("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")]))["v"]
-        assert np.array_equal(rows[corners], raw)
+    touching = vertices.copy()
+    touching[np.argmin(vertices[:, 2])] = vertices[np.argmax(vertices[:, 2])]  # one pole in the place of the other
+    frames = [each[faces].reshape(-1, 3) for each in (vertices, touching)] + [torn, 2 * vertices[faces].reshape(-1, 3)]
+    actor, corners = stl_frames(tmp_path, frames, np.arange(3 * len(faces)).reshape(-1, 3))
+    expected = slow_vertices(corners)
+    assert len(set(expected)) == len(vertices) + 3
+    found = {frame: actor.mesh(frame) for frame in order}
+    assert len({id(mesh[1]) for mesh in found.values()}) == 1 and actor.kind == "free"
+    for frame, (rows, joined) in found.items():
+        assert np.array_equal(rows[joined], corners[frame])
+        firsts = {expected[k]: vertex for k, vertex in reversed(list(enumerate(joined.ravel().tolist())))}
+        assert [firsts[k] for k in expected] == joined.ravel().tolist() and len(rows) == len(firsts)
+    for weld in (False, True):
+        assert np.array_equal(actor.at(order[0], weld=weld)._welded_faces, found[order[0]][1]), "with or without welding"
+
+
+def test_an_stl_that_is_closed_at_first_opens(tmp_path):
+    """Two squares whose edges are at one place part: they are not adjacent in any frame. A frame without faces says nothing."""
+    square, faces = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float), np.array([[0, 1, 2], [0, 2, 3]])
+    both = np.concatenate([faces, faces + 4])
+    frames = [np.concatenate([square, square + [1, 0, gap]]) for gap in (0.0, 0.5)]
+    contents = [mesh_files.stl(frames[k], both if shown else []) for k, shown in ((0, True), (1, False), (1, True), (0, True))]
+    actor = read_sequence(saved(tmp_path, contents, "stl"), read_parts, "door").actors[0]
+    assert [len(actor.mesh(frame)[0]) for frame in range(4)] == [8, 0, 8, 8]
+    assert len(np.unique(actor.at(0, weld=0.1)._welded_faces)) == 8, "nor within a tolerance"
+
+
+@pytest.mark.parametrize("middle", ["fewer faces", "other faces"])
+def test_stl_files_of_other_faces_are_meshes_of_their_own(tmp_path, middle):
+    """Of another number of faces, or of as many, most of which do not stay together: the positions of each frame decide."""
+    (ball, faces), generator = shapes.icosphere(1), np.random.default_rng(0)
+    other = faces[:-1] if middle == "fewer faces" else faces[generator.permutation(len(faces))]
+    contents = [mesh_files.stl(ball, faces), mesh_files.stl(2 * ball, other), mesh_files.stl(ball, faces)]
+    actor = read_sequence(saved(tmp_path, contents, "stl"), read_parts, "fluid").actors[0]
+    meshes = [actor.mesh(frame) for frame in range(3)]
+    assert [len(mesh[0]) for mesh in meshes] == [42, 42, 42] and [len(mesh[1]) for mesh in meshes] == [80, len(other), 80]
+    assert actor.kind == "soup" and not len(pliant.self_collide(actor.at(1)).faces)
 
 
 def test_the_last_frame_alone_is_kept(tmp_path):

@@ -184,7 +184,8 @@ def with_events(**values):
     """The usual story with an event that counts and one that does not, and what is known of faces."""
     usual = report_data()
     bodies = [body._replace(materials=["red", HOSTILE], material_of_face=np.arange(80, dtype=np.int32) % 2,
-                            polygon_of_face=np.arange(80, dtype=np.int32) // 2) for body in usual.bodies[:2]]  # fmt: skip
+                            polygon_of_face=np.arange(80, dtype=np.int32) // 2, bones=["hip", HOSTILE, "arm"],
+                            bone_of_face=np.arange(80, dtype=np.int32) % 4 - 1) for body in usual.bodies[:2]]  # fmt: skip
     static = EVENT._replace(first=1, second=2, state="static", title="second – soup", begin=10, end=32)
     labels = [str(100 + k) for k in range(12)]
     return report_data(events=[EVENT, static], verdict=VERDICT, bodies=[*bodies, usual.bodies[2]],
@@ -217,8 +218,8 @@ def test_a_clean_page_opens_at_the_start(opened):
 
 
 def test_a_face_that_is_clicked_says_what_it_is(opened):
-    """The nearest face under the pointer, with its polygon, its material and its vertices in the file."""
-    page = opened(with_events())
+    """The nearest face under the pointer, with its polygon, its material, its bone and its vertices in the file."""
+    page = opened(with_events(), viewport={"width": 1000, "height": 700})
     drawn(page)
     corners = page.evaluate("""(() => {
         const { viewer } = report, found = [];
@@ -237,7 +238,7 @@ def test_a_face_that_is_clicked_says_what_it_is(opened):
         told = page.locator("#face").evaluate("(panel) => [...panel.children].map((each) => each.textContent)")
         assert dict(zip(told[::2], told[1::2], strict=True)) == {
             "body": ["first", "second", "soup"][body], "face": str(face), "polygon": str(face // 2), "material": ["red", HOSTILE][face % 2],
-            "vertices": ", ".join(map(str, vertices))}  # fmt: skip
+            "bone": ["none", "hip", HOSTILE, "arm"][face % 4], "vertices": ", ".join(map(str, vertices))}  # fmt: skip
 
 
 @pytest.mark.parametrize("axis", ["x", "y", "z"])

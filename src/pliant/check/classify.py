@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,8 @@ class Classifier:
         bodies, faces = rows["bodies"], rows["faces"]
         states = np.full(len(faces), NEW, np.uint8)
         if len(self.static) or len(self.known):
-            with_keys = ~is_unkeyed(rows)
+            unkeyed = is_unkeyed(rows)
+            with_keys = ~unkeyed if unkeyed.any() else slice(None)  # a view: frames have many pairs
             keys = pair_keys(self.offsets, bodies[with_keys], faces[with_keys])
             found = np.where(contains(self.static, keys), STATIC, NEW).astype(np.uint8)
             found[contains(self.known, keys)] = KNOWN
@@ -94,6 +95,12 @@ class Classifier:
             yield Group(inner, outer, self.enclosures.get((outer, inner), ENCLOSED), 0, 0.0, NO_DEPTH, 0.0)
 
 
+def event_pairs(event: dict[str, Any], rows: ArrayDict, classifier: Classifier) -> NDArray[np.bool_]:
+    """(m,): the pairs of a frame that belong to an event of the summary."""
+    found = (rows["bodies"] == event["bodies"]).all(axis=1)
+    return np.asarray(found & (classifier.states(rows) == STATES.index(event["state"]))) if found.any() else found
+
+
 def pair_depths(rows: ArrayDict) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """(depths, kinds) of all pairs of a frame; zeros, where they were not measured."""
     depths, kinds = np.zeros(len(rows["faces"]), np.float32), np.full(len(rows["faces"]), NO_DEPTH, np.uint8)
@@ -115,4 +122,6 @@ def touching_keys(offsets: Keys, journal: Journal, frame: int) -> tuple[Keys, ND
     if "distance" in rows:
         touching = rows["distance"] == 0
         bodies, faces, unkeyed = bodies[touching], faces[touching], unkeyed[touching]
+    if not unkeyed.any():
+        return np.sort(pair_keys(offsets, bodies, faces)), bodies[:0], faces[:0]
     return np.sort(pair_keys(offsets, bodies[~unkeyed], faces[~unkeyed])), bodies[unkeyed], faces[unkeyed]

@@ -26,16 +26,20 @@ from scipy.sparse.csgraph import connected_components
 
 import pliant
 from pliant.body import Body
-from pliant.check.flood import flood
-from pliant.check.pair_keys import Rows, row_changes
+from pliant.check.distance_bounds import DistanceBounds, lengths_of
+from pliant.check.flood import flood, join_pieces
+from pliant.check.pair_keys import Rows, run_starts
 from pliant.query.collide.contacts import contacts_of
 
 NO_DEPTH, INSIDE, THROUGH, AT_LEAST = range(4)
 DEPTH_KINDS = ("none", "inside", "through", "at least")
 MAX_PART = 4096  # vertices of a piece of a surface that has passed through an open one
+STRIDES = (64, 8, 1)  # of a piece every 64th vertex is measured first
+EQUAL = 1 - 1e-6  # points whose bounds differ by less are measured together
 MAX_DEPTH = 3e38  # depths are stored in float32
 
 Indices = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Depths = NDArray[np.float32]
 Kinds = NDArray[np.uint8]
 
@@ -72,6 +76,7 @@ class DepthFinder:
     def __init__(self, min_depth: float = 0.0) -> None:
         self.min_depth = min_depth
         self._meshes: dict[int, Connectivity] = {}
+        self._distances = DistanceBounds()
 
     def find(self, bodies: Sequence[Body], pairs: Rows, faces: Rows, wanted: NDArray[np.bool_] | None = None) -> PairDepths:
         """The depths of intersecting faces (m, 2) of the bodies `pairs` (m, 2), sorted by these; of those that are `wanted`."""
@@ -79,8 +84,8 @@ class DepthFinder:
         wanted = np.ones(len(pairs), bool) if wanted is None else wanted
         if not wanted.any():
             return found
-        begins = np.concatenate([[0], np.flatnonzero(row_changes(pairs)) + 1, [len(pairs)]]).tolist()
-        for begin, end in pairwise(begins):
+        self._distances.begin(bodies)
+        for begin, end in pairwise([*run_starts(pairs).tolist(), len(pairs)]):
             if wanted[begin:end].any():
                 i, j = pairs[begin].tolist()
                 places = begin + np.flatnonzero(wanted[begin:end])
@@ -95,7 +100,10 @@ class DepthFinder:
         if i != j:
             for column, (one, other) in enumerate(((i, j), (j, i))):
                 asked, which = np.unique(mine[:, column], return_inverse=True)
-                each, kind = part_depths(self._mesh(one, bodies[one]), self._mesh(other, bodies[other]), rows[:, column], asked)
+                bounds, vertices = self._distances.bounds(one, other), self._distances.vertices(one)
+                each, kind = part_depths(self._mesh(one, bodies[one]), self._mesh(other, bodies[other]), vertices, rows[:, column], asked,
+                                         bounds)  # fmt: skip
+                self._distances.keep(one, other, bounds)
                 deeper = each[which] > depths
                 depths[deeper], kinds[deeper] = each[which][deeper], kind
         unknown, shallow = kinds == AT_LEAST, np.zeros(len(mine), bool)
@@ -123,14 +131,19 @@ def connect(body: Body) -> Connectivity:
     return Connectivity(body, faces, starts, np.argsort(corners, kind="stable") // 3, is_closed(body))
 
 
-def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: Rows) -> tuple[NDArray[np.float64], int]:
+def part_depths(mesh: Connectivity, other: Connectivity, vertices: Floats, crossing: Rows, asked: Rows,
+                bounds: Floats) -> tuple[Floats, int]:  # fmt: skip
     """(depths, kind): how deep the part of a mesh is that has passed through another one, for each of the faces `asked`, ascending, among
-    those that intersect it, `crossing`; 0 for faces that border on no such part."""
-    vertices, corners = mesh.body.vertices, mesh.faces[asked].astype(np.int64)
+    those that intersect it, `crossing`; 0 for faces that border on no such part. `bounds` (n,): how far each of the vertices is from the
+    other mesh at most; smaller ones are stored there."""
+    corners = mesh.faces[asked].astype(np.int64)
     crossed = np.zeros(len(mesh.faces), bool)
     crossed[crossing] = True
     found = np.zeros(len(asked))
-    seeds, joined = np.unique(corners), np.zeros(len(vertices), bool)
+    joined = np.zeros(len(vertices), bool)
+    joined[corners] = True
+    seeds = np.flatnonzero(joined)
+    joined[:] = False
     if other.closed:
         low, high = other.body.bounds
         seeds = seeds[((vertices[seeds] >= low) & (vertices[seeds] <= high)).all(axis=1)]
@@ -143,19 +156,48 @@ def part_depths(mesh: Connectivity, other: Connectivity, crossing: Rows, asked: 
     count, pieces = flood(mesh.faces, mesh.starts, mesh.incident, crossed, seeds, joined, most, piece, order, unfinished)
     if not pieces:
         return found, INSIDE
-    unfinished, reached = unfinished[:pieces], np.sort(order[:count])
+    unfinished, reached = unfinished[:pieces], order[:count]  # pieces one after the other
     mine = piece[corners]  # (k, 3), −1: not reached
     measured = np.zeros(pieces, bool)
     measured[mine[mine >= 0]] = True
     if not other.closed:
         measured &= ~unfinished
     points = reached[measured[piece[reached]]]
-    depths = np.zeros(pieces)
-    if len(points):
-        np.maximum.at(depths, piece[points], pliant.closest(other.body, vertices[points]).distance)
+    depths, bounds[points] = farthest(other.body, vertices[points], piece[points], pieces, bounds[points])
     if not other.closed:
-        depths[rest_of(surfaces_of(pieces, mine), unfinished, depths)] = 0.0
-    return np.where(mine >= 0, depths[mine], 0.0).max(axis=1), INSIDE if other.closed else THROUGH
+        surfaces = np.arange(pieces, dtype=np.int32)
+        join_pieces(mine, surfaces)
+        depths[rest_of(surfaces, unfinished, depths)] = 0.0
+    one, two, three = np.append(depths, 0.0)[mine].T  # the last: of corners that were not reached
+    return np.maximum(np.maximum(one, two), three), INSIDE if other.closed else THROUGH
+
+
+def farthest(body: Body, points: Floats, pieces: NDArray[np.int32], count: int, bounds: Floats) -> tuple[Floats, Floats]:
+    """How far the farthest point of each piece is from a body (count,), 0 without points; and how far each point is at most. `pieces` (k,),
+    ascending: the piece of each point. `bounds` (k,): what is known before.
+
+    Of each piece those points are measured first that may be farthest; where little is known of a large piece, every 64th. A point is at
+    most as far as a neighbour and the way to it. Of the others only those are measured that may be farther than the farthest so far."""
+    found, bounds = np.zeros(count), bounds.copy()
+    if not len(points):
+        return found, bounds
+    starts = run_starts(pieces[:, None])
+    lengths = np.diff(np.append(starts, len(points)))
+    places, large = np.arange(len(points)) - np.repeat(starts, lengths), np.repeat(lengths > STRIDES[0], lengths)
+    chosen = (bounds >= EQUAL * np.repeat(np.maximum.reduceat(bounds, starts), lengths)) & (np.isfinite(bounds) | ~large)
+    is_measured = np.zeros(len(points), bool)
+    for stride in STRIDES:
+        rows = np.flatnonzero((chosen | (large & (places % stride == 0))) & ~is_measured & (bounds > found[pieces]))
+        if len(rows):
+            bounds[rows] = pliant.closest(body, points[rows]).distance
+            is_measured[rows] = True
+            np.maximum.at(found, pieces[rows], bounds[rows])
+        chosen = ~large
+        if stride > 1 and large.any():
+            with np.errstate(over="ignore"):
+                neighbour = np.flatnonzero(large) - places[large] % stride
+                bounds[large] = np.minimum(bounds[large], bounds[neighbour] + lengths_of(points[large] - points[neighbour]))
+    return found, bounds
 
 
 def curve_sizes(corners: Rows, segments: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -177,23 +219,12 @@ def is_closed(body: Body) -> bool:
     return len(body) > 0 and len(body._open_edges().border) == 0
 
 
-def surfaces_of(pieces: int, corners: NDArray[np.int32]) -> NDArray[np.int32]:
-    """(pieces,): the number of the surface of each piece: faces whose corners (k, 3) are in several pieces join these."""
-    edges = np.concatenate([corners[:, [0, 1]], corners[:, [0, 2]], corners[:, [1, 2]]])
-    edges = edges[(edges >= 0).all(axis=1) & (edges[:, 0] != edges[:, 1])]
-    if not len(edges):
-        return np.arange(pieces, dtype=np.int32)
-    graph = coo_array((np.ones(len(edges), np.int8), (edges[:, 0], edges[:, 1])), shape=(pieces, pieces))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
-
-
 def rest_of(surfaces: NDArray[np.int32], unfinished: NDArray[np.bool_], depths: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which pieces are the rest of their surface, and not a part that has passed: those that were not visited completely and, of a surface
     without such a piece, the piece that reaches farthest."""
-    rest = unfinished.copy()
-    has_rest = np.zeros(int(surfaces.max(initial=-1)) + 1, bool)
+    rest, has_rest = unfinished.copy(), np.zeros(int(surfaces.max(initial=-1)) + 1, bool)
     has_rest[surfaces[rest]] = True
-    for piece in np.lexsort((np.arange(len(depths)), -depths)).tolist():
-        if not has_rest[surfaces[piece]]:
-            rest[piece] = has_rest[surfaces[piece]] = True
+    order = np.lexsort((-depths, surfaces))  # stable: of equal depths the first piece
+    farthest_pieces = order[run_starts(surfaces[order][:, None])]
+    rest[farthest_pieces[~has_rest[surfaces[farthest_pieces]]]] = True
     return rest

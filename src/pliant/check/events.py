@@ -102,11 +102,11 @@ def kind_of(event: Event) -> str:
 
 
 def event_row(event: Event, names: list[str]) -> dict[str, Any]:
-    """An event in `summary.json`."""
-    return {"bodies": [event.first, event.second], "names": [names[event.first], names[event.second]], "kind": kind_of(event),
-            "state": STATES[event.state], "first": event.begin, "last": event.end, "frames": event.frames, "worst_frame": event.worst_frame,
-            "depth": rounded(event.depth), "depth_kind": DEPTH_KINDS[event.kind], "distance": rounded(event.distance),
-            "pairs": event.pairs, "worst_pairs": event.worst_pairs}  # fmt: skip
+    """An event in `summary.json`; `results.name_bones` finds the bones."""
+    return {"bodies": [event.first, event.second], "names": [names[event.first], names[event.second]], "bones": [None, None],
+            "kind": kind_of(event), "state": STATES[event.state], "first": event.begin, "last": event.end, "frames": event.frames,
+            "worst_frame": event.worst_frame, "depth": rounded(event.depth), "depth_kind": DEPTH_KINDS[event.kind],
+            "distance": rounded(event.distance), "pairs": event.pairs, "worst_pairs": event.worst_pairs}  # fmt: skip
 
 
 def rounded(value: float) -> float:
@@ -117,17 +117,18 @@ def rounded(value: float) -> float:
 def depth_text(depth: float, kind: str, unit: str = "") -> str:
     """A depth for people."""
     space = f" {unit}" if unit else ""
-    if kind == "none":
-        return "–"
+    if kind == "none" or (kind == DEPTH_KINDS[AT_LEAST] and not depth):
+        return "–"  # at least 0 says nothing
     return f"{'at least ' if kind == DEPTH_KINDS[AT_LEAST] else ''}{depth:.3g}{space}"
 
 
 def event_title(row: dict[str, Any]) -> str:
-    """The bodies of an event, for people."""
-    one, other = row["names"]
-    if row["kind"] == "enclosed":
-        return f"{one} in {other}"
-    return f"{one}, itself" if row["bodies"][0] == row["bodies"][1] else f"{one} – {other}"
+    """The bodies of an event, for people, with the bones of most of their faces."""
+    if row["bodies"][0] == row["bodies"][1]:
+        bones = " – ".join(dict.fromkeys(bone for bone in row["bones"] if bone is not None))
+        return f"{row['names'][0]}, itself" + (f" ({bones})" if bones else "")
+    one, other = (name if bone is None else f"{name} ({bone})" for name, bone in zip(row["names"], row["bones"], strict=True))
+    return f"{one} in {other}" if row["kind"] == "enclosed" else f"{one} – {other}"
 
 
 def frames_text(row: dict[str, Any], labels: Mapping[int, str]) -> str:

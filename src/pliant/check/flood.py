@@ -39,3 +39,23 @@ def flood(faces: Any, starts: Any, incident: Any, crossed: Any, seeds: Any, join
                     elif piece[other] != label:
                         unfinished[label] = True
     return count, pieces
+
+
+@kernel  # type: ignore[untyped-decorator]
+def join_pieces(corners: Any, surfaces: Any) -> None:
+    """surfaces[p] = the lowest piece of the surface of piece p: faces whose corners (k, 3) are in several pieces, −1 for none, join these.
+    Before, surfaces[p] = p."""
+    for k in range(len(corners)):
+        for c in range(3):
+            one, other = corners[k, c], corners[k, (c + 1) % 3]
+            if one < 0 or other < 0:
+                continue
+            while surfaces[one] != one:
+                surfaces[one] = surfaces[surfaces[one]]
+                one = surfaces[one]
+            while surfaces[other] != other:
+                surfaces[other] = surfaces[surfaces[other]]
+                other = surfaces[other]
+            surfaces[max(one, other)] = min(one, other)
+    for piece in range(len(surfaces)):
+        surfaces[piece] = surfaces[surfaces[piece]]

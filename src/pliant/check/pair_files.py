@@ -1,4 +1,4 @@
-"""The files of pairs, format "pliant pairs 2": NPZ, Parquet, CSV.
+"""The files of pairs, format "pliant pairs 3": NPZ, Parquet, CSV; and what is known of faces (`face_table.py`).
 
 Pairs of faces that intersect are intervals of frames (`static_pairs.py`), so that one that stays is a row and not a row for each frame.
 Near pairs of a tolerance have another distance in each frame, and a row for each. The same pairs give the same bytes. `docs/checking.md`
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.check.classify import KNOWN, NEW, STATES, STATIC
+from pliant.check.face_table import face_table
 from pliant.check.journal import Journal
 from pliant.check.pair_keys import Keys, contains, split_keys
 from pliant.check.report_meta import ReportMeta
@@ -26,7 +27,7 @@ from pliant.check.static_pairs import Intervals
 from pliant.core.archive import META, atomic_file
 from pliant.errors import MissingExtraError
 
-FORMAT = "pliant pairs 2"
+FORMAT = "pliant pairs 3"
 FILE_STATES = STATES[: KNOWN + 1]  # by number
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of ZIP members, fixed: the same pairs give the same bytes
 TABLE_COLUMNS = ("first", "last", "body_a", "body_b", "face_a", "face_b", "state")
@@ -35,6 +36,7 @@ LAYOUT: dict[str, tuple[str, int]] = {
     "names": ("|u1", 1), "face_counts": ("<i8", 1), "frames": ("<i4", 1),
     "static_bodies": ("<i4", 2), "static_faces": ("<i4", 2), "static_state": ("|u1", 1),
     "first": ("<i4", 1), "last": ("<i4", 1), "bodies": ("<i4", 2), "faces": ("<i4", 2), "state": ("|u1", 1),
+    "polygon_of_face": ("<i4", 1), "material_of_face": ("<i4", 1), "bone_of_face": ("<i4", 1), "materials": ("|u1", 1), "bones": ("|u1", 1),
     "near_frame": ("<i4", 1), "near_bodies": ("<i4", 2), "near_faces": ("<i4", 2), "near_distance": ("<f8", 1),
 }  # fmt: skip
 
@@ -67,13 +69,12 @@ class PairSource(NamedTuple):
             yield chunk[:, :6], np.where(chunk[:, 6] > 0, KNOWN, NEW).astype(np.uint8)
 
     def near(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Near pairs of each frame: columns frame, bodies, faces, distance."""
-        for frame in self.frames:
+        """Near pairs of each frame: columns frame, bodies, faces, distance; none without a tolerance."""
+        for frame in self.frames if self.header["within"] is not None else ():
             rows = self.journal.pairs(frame)
-            if "distance" in rows:
-                separate = rows["distance"] > 0
-                yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
-                                                                                ("bodies", "faces", "distance")}}  # fmt: skip
+            separate = rows["distance"] > 0
+            yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
+                                                                            ("bodies", "faces", "distance")}}  # fmt: skip
 
     @property
     def near_count(self) -> int:
@@ -90,12 +91,16 @@ def write_pairs(path: Path, source: PairSource) -> Path:
 def write_npz(path: Path, source: PairSource) -> None:
     """Write one array a column, and `meta`, JSON as bytes; not compressed, so that it can be mapped into memory."""
     static_bodies, static_faces, static_state = source.static()
+    table = face_table(source.meta)
     arrays: dict[str, NDArray[Any]] = {
         META: np.frombuffer(json.dumps({"format": FORMAT, "states": FILE_STATES, **source.header}).encode(), np.uint8),
         "names": np.frombuffer(json.dumps([body.name for body in source.meta.bodies]).encode(), np.uint8),
         "face_counts": np.array([count.faces for count in source.meta.counts], np.int64),
         "frames": np.array(source.frames, np.int32),
         "static_bodies": static_bodies, "static_faces": static_faces, "static_state": static_state,
+        "polygon_of_face": table.polygon, "material_of_face": table.material, "bone_of_face": table.bone,
+        "materials": np.frombuffer(json.dumps(table.materials).encode(), np.uint8),
+        "bones": np.frombuffer(json.dumps(table.bones).encode(), np.uint8),
     }  # fmt: skip
     columns: dict[str, Any] = {"first": 0, "last": 1, "bodies": slice(2, 4), "faces": slice(4, 6)}
     near = source.near_count
@@ -141,35 +146,64 @@ def write_parquet(path: Path, source: PairSource) -> None:
                 writer.write_table(arrow.table([np.ascontiguousarray(column) for column in columns], schema=schema))
 
 
+def write_faces(path: Path, meta: ReportMeta) -> Path:
+    """Write a row for each face of each body as Parquet: its polygon, and the names of its material and its bone."""
+    arrow, parquet = parquet_package()
+    label = arrow.dictionary(arrow.int32(), arrow.string())
+    columns = {"body": arrow.int32(), "face": arrow.int32(), "polygon": arrow.int32(), "material": label, "bone": label}
+    header = {"format": FORMAT, "bodies": [body.name for body in meta.bodies]}
+    schema = arrow.schema(list(columns.items()), metadata={"pliant": json.dumps(header)})
+    table, counts = face_table(meta), np.diff(meta.offsets)
+    body = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    face = (np.arange(meta.offsets[-1]) - meta.offsets[body]).astype(np.int32)
+
+    def names_of(rows: NDArray[np.int32], names: list[str]) -> Any:
+        rows = rows if len(rows) else np.full(len(face), -1, np.int32)
+        return arrow.DictionaryArray.from_arrays(arrow.array(rows, mask=rows < 0), arrow.array(names, arrow.string()))
+
+    polygon = table.polygon if len(table.polygon) else face
+    content = [body, face, polygon, names_of(table.material, table.materials), names_of(table.bone, table.bones)]
+    with atomic_file(path) as file:
+        parquet.write_table(arrow.table(content, schema=schema), file)
+    return path
+
+
 def write_csv(path: Path, source: PairSource) -> None:
-    """Write the columns of `table_parts` as text, with names of bodies, and polygons and materials where the file has them."""
+    """Write the columns of `table_parts` as text, with the labels of frames, names of bodies, and polygons, materials and bones where the
+    file has them."""
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
         extra = ["distance"] if source.header["within"] is not None else []
-        writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", *extra])
+        writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", "bone_a", "bone_b",
+                         *extra])  # fmt: skip
         names = [spreadsheet_text(body.name) for body in source.meta.bodies]
         for columns in table_parts(source):
             for row in zip(*(column.tolist() for column in columns), strict=True):
                 first, last, a, b, one, other, state, *distance = row
-                polygons = [source.meta.polygon(a, one), source.meta.polygon(b, other)]
-                materials = [spreadsheet_text(source.meta.material(a, one)), spreadsheet_text(source.meta.material(b, other))]
+                sides = [(a, one), (b, other)]
+                may_differ = [source.meta.bodies[body].kind == "soup" and last != source.frames[0] for body in (a, b)]
+                labels = ["" if other_faces else spreadsheet_text(str(find(*side)))
+                          for find in (source.meta.polygon, source.meta.material, source.meta.bone)
+                          for side, other_faces in zip(sides, may_differ, strict=True)]  # fmt: skip
                 shown = "near" if distance and distance[0] > 0 else FILE_STATES[state]
-                writer.writerow([first, last, a, b, one, other, shown, names[a], names[b], *polygons, *materials, *distance])
+                frames = [spreadsheet_text(source.meta.frame_label(frame)) for frame in (first, last)]
+                writer.writerow([*frames, a, b, one, other, shown, names[a], names[b], *labels, *distance])
         text.flush()
         text.detach()
 
 
 def write_events(path: Path, summary: dict[str, Any], meta: ReportMeta) -> Path:
     """Write the events of a summary as CSV, with the labels of frames."""
-    columns = ("kind", "state", "body_a", "body_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind", "distance",
-               "worst_pairs", "pairs")  # fmt: skip
+    columns = ("kind", "state", "body_a", "body_b", "bone_a", "bone_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind",
+               "distance", "worst_pairs", "pairs")  # fmt: skip
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
         for row in summary["events"]:
-            names = dict(zip(("body_a", "body_b"), map(spreadsheet_text, row["names"]), strict=True))
+            labels = [*row["names"], *(bone or "" for bone in row["bones"])]
+            names = dict(zip(("body_a", "body_b", "bone_a", "bone_b"), map(spreadsheet_text, labels), strict=True))
             frames = {name: spreadsheet_text(meta.frame_label(row[name])) for name in ("first", "last", "worst_frame")}
             writer.writerow([{**row, **names, **frames}[name] for name in columns])
         text.flush()

@@ -52,6 +52,11 @@ def row_changes(rows: Rows) -> NDArray[np.bool_]:
     return found
 
 
+def run_starts(rows: Rows) -> Keys:
+    """The first of each run of equal rows (m, k); none of no rows."""
+    return np.concatenate([[0], np.flatnonzero(row_changes(rows)) + 1])[: len(rows)]
+
+
 def contains(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
     """(m,): which of `wanted` are in the ascending `keys`."""
     if not len(keys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from pliant.body import Body
 from pliant.check.pair_keys import Keys, face_offsets
-from pliant.io.animation import Animation
+from pliant.io.animation import Actor, Animation
 from pliant.report.data import Indices, ReportBody
 from pliant.report.hierarchy import hierarchy_of
 
@@ -38,10 +39,11 @@ class ReportMeta(NamedTuple):
 
     def material(self, body: int, face: int) -> str:
         """The name of the material of a face; empty if it has none."""
-        names, numbers = self.bodies[body].materials, self.bodies[body].material_of_face
-        if names is None or numbers is None or face >= len(numbers) or not 0 <= numbers[face] < len(names):
-            return ""
-        return str(names[numbers[face]])
+        return name_of_face(self.bodies[body].materials, self.bodies[body].material_of_face, face)
+
+    def bone(self, body: int, face: int) -> str:
+        """The name of the bone that carries a face most; empty if none does."""
+        return name_of_face(self.bodies[body].bones, self.bodies[body].bone_of_face, face)
 
     def frame_label(self, frame: int) -> str:
         """What people call a frame."""
@@ -49,11 +51,27 @@ class ReportMeta(NamedTuple):
         return labels[frame] if labels is not None and frame < len(labels) else str(frame)
 
 
-def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool) -> ReportMeta:
-    """The bodies of an animation; their BVHs, if they are drawn."""
-    report_bodies = [ReportBody(actor.name, actor.kind, hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None,
-                                actor.materials, actor.material_of_face, actor.polygon_of_face)
-                     for actor, body in zip(animation.actors, bodies, strict=True)]  # fmt: skip
+def report_body(actor: Actor, body: Body, with_hierarchy: bool, first: int) -> ReportBody:
+    """A body in the frame `first`. Where it has other faces than in frame 0, nobody knows their materials."""
+    hierarchy = hierarchy_of(body) if with_hierarchy and actor.kind != "soup" else None
+    labels = (actor.materials, actor.material_of_face), (actor.bones, actor.bone_of_face)
+    (materials, material_of_face), (bones, bone_of_face) = (
+        (None, None) if numbers is None or len(numbers) != len(body.faces) else (names, numbers) for names, numbers in labels)  # fmt: skip
+    polygons = actor.polygons_at(first)
+    return ReportBody(actor.name, actor.kind, hierarchy, materials, material_of_face,
+                      polygons if polygons is not None and len(polygons) == len(body.faces) else None, bones, bone_of_face)  # fmt: skip
+
+
+def name_of_face(names: Sequence[str] | None, numbers: Indices | None, face: int) -> str:
+    """The name of a face by the table of a body; empty if it has none."""
+    if names is None or numbers is None or face >= len(numbers) or not 0 <= numbers[face] < len(names):
+        return ""
+    return str(names[numbers[face]])
+
+
+def make_meta(animation: Animation, bodies: list[Body], with_hierarchy: bool, first: int = 0) -> ReportMeta:
+    """The bodies of an animation in the frame `first`; their BVHs, if they are drawn."""
+    report_bodies = [report_body(actor, body, with_hierarchy, first) for actor, body in zip(animation.actors, bodies, strict=True)]
     counts = [BodySize(body._motion.count, len(body.faces)) for body in bodies]
     boxes = np.array([body.bounds for body in bodies if len(body)]).reshape(-1, 2, 3)
     origin = 0.5 * boxes[:, 0].min(axis=0) + 0.5 * boxes[:, 1].max(axis=0) if len(boxes) else np.zeros(3)

@@ -26,6 +26,7 @@ from pliant.check.classify import (
     STATIC,
     Classifier,
     Group,
+    event_pairs,
     touching_keys,
 )
 from pliant.check.depth import DEPTH_KINDS, PairDepths
@@ -37,7 +38,7 @@ from pliant.check.static_pairs import IntervalBuilder, Intervals
 from pliant.check.verdict import fails, verdict_of
 from pliant.check.worker import FrameResult
 from pliant.io.animation import Animation
-from pliant.report.data import Contact
+from pliant.report.data import Contact, ReportBody
 from pliant.report.html import MAX_ROWS
 
 MAX_WORST = 20  # maximum rows of tables in the summary
@@ -207,6 +208,24 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
     }  # fmt: skip
     found["failed"] = fails(found, options.fail_on)
     return found
+
+
+def name_bones(events: list[dict[str, Any]], meta: ReportMeta, journal: Journal, classifier: Classifier) -> None:
+    """Tell of each event which bones carry most of the faces that meet in its worst frame, where bodies have bones."""
+    for event in events:
+        bodies = [meta.bodies[body] for body in event["bodies"]]
+        if any(body.bones for body in bodies):
+            rows = journal.pairs(event["worst_frame"])
+            faces = rows["faces"][event_pairs(event, rows, classifier)]
+            event["bones"] = [most_common_bone(body, faces[:, column]) for column, body in enumerate(bodies)]
+
+
+def most_common_bone(body: ReportBody, faces: NDArray[np.int32]) -> str | None:
+    """The bone that carries most of these faces of a body; of equal ones the first. None, if none does."""
+    if not body.bones or body.bone_of_face is None:
+        return None
+    counts = np.bincount(body.bone_of_face[np.unique(faces[faces < len(body.bone_of_face)])] + 1, minlength=len(body.bones) + 1)[1:]
+    return str(body.bones[int(counts.argmax())]) if counts.any() else None
 
 
 def worst_first(item: tuple[tuple[int, int], PairTotals]) -> tuple[float, int, int, tuple[int, int]]:

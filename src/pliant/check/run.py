@@ -1,8 +1,8 @@
 """Check all frames of an animation, one by one, into a journal; then write the result files.
 
-In the folder: `check.journal` while the check is not finished; then `pairs.npz` or `pairs.parquet`, `summary.json`, `report.html` and
-plots, each written under a temporary name, synced, and renamed. The journal is deleted last: whatever kills the process, finished frames
-are kept.
+In the folder: `check.journal` while the check is not finished; then the files of pairs (TABLES), `summary.json`, `report.html` and plots,
+each written under a temporary name, synced, and renamed. The journal is deleted last: whatever kills the process, finished frames are
+kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pliant.check import results, write_report
 from pliant.check.baseline import Baseline, find_baseline
 from pliant.check.classify import NEAR, NEW, STATIC, Classifier
 from pliant.check.journal import Journal, discard_journal, stored_welds
-from pliant.check.pair_files import PairSource, parquet_package, write_events, write_pairs
+from pliant.check.pair_files import PairSource, parquet_package, write_events, write_faces, write_pairs
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 from pliant.check.report_meta import ReportMeta, make_meta
 from pliant.check.static_pairs import Intervals
@@ -43,8 +43,9 @@ from pliant.errors import FileError
 from pliant.io.animation import Animation
 
 JOURNAL, SUMMARY, REPORT = "check.journal", "summary.json", "report.html"
-OUTPUTS = ("pairs.npz", "pairs.parquet", "pairs.csv", "events.csv", "pairs.png", "bodies.png", REPORT, SUMMARY)
-PAIR_FORMATS = ("npz", "parquet", "csv")
+#: The files of pairs and faces, by `Output.form`.
+TABLES = {"npz": ("pairs.npz",), "parquet": ("pairs.parquet", "faces.parquet"), "csv": ("pairs.npz", "pairs.csv", "events.csv")}
+OUTPUTS = (*dict.fromkeys(name for names in TABLES.values() for name in names), "pairs.png", "bodies.png", REPORT, SUMMARY)
 MAX_SHAPE_BYTES = 600_000_000  # maximum bytes of shapes that a journal keeps for the report
 MAX_SUMMARY = 1 << 30  # maximum bytes
 MOTION_NOTE = ("Frames are checked, not the motion between them: bodies that pass through each other between two frames are missed; "
@@ -70,7 +71,7 @@ class Output(NamedTuple):
     """The files that a check writes.
 
     folder : created if missing
-    form : of the pairs: "npz" or "parquet"; "csv": NPZ, and beside it `pairs.csv` and `events.csv`
+    form : of the pairs: "npz"; "parquet", and `faces.parquet` beside it; "csv": NPZ, and beside it `pairs.csv` and `events.csv`
     report : write `report.html`, of at most `most_bytes` bytes
     plots : write `pairs.png` and `bodies.png`
     """
@@ -80,11 +81,6 @@ class Output(NamedTuple):
     report: bool = True
     most_bytes: int = 30_000_000
     plots: bool = True
-
-    @property
-    def pair_file(self) -> str:
-        """The name of the file of all pairs."""
-        return "pairs.parquet" if self.form == "parquet" else "pairs.npz"
 
 
 class CheckResult(NamedTuple):
@@ -141,7 +137,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     Ctrl-C loses at most the frames in progress: the journal in the folder keeps all others.
     """
     started = time.perf_counter()
-    if validate.choice("form", output.form, PAIR_FORMATS) == "parquet":
+    if validate.choice("form", output.form, tuple(TABLES)) == "parquet":
         parquet_package()
     jobs = validate.integer("jobs", jobs, range(1, 1025))
     pair_filter = make_pair_filter(options, [actor.name for actor in animation.actors])
@@ -158,7 +154,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
     notes = weld_notes(worker.bodies) + ((MOTION_NOTE,) if animation.frames > 1 else ())
-    meta = make_meta(animation, worker.bodies, output.report)
+    meta = make_meta(animation, worker.bodies, output.report, frames[0])
     baseline = find_baseline(animation, options, pair_filter, meta)
     worker.first_faces = meta.faces
     workers = make_workers(worker, min(jobs, len(frames)))
@@ -221,9 +217,9 @@ def measure_frames(workers: list[FrameWorker], frames: list[int], journal: Journ
         states = classifier.states(rows)
         wanted = (states == NEW) | ((states == STATIC) if frame == frames[0] else False)
         wanted &= workers[0].options.depth
-        touching = np.flatnonzero(states != NEAR)
+        touching = states != NEAR if "distance" in rows else slice(None)
         depths = worker.measure(frame, rows["bodies"][touching], rows["faces"][touching], wanted[touching])
-        found = results.depth_rows(states, touching[wanted[touching]], depths.of(wanted[touching]), time.perf_counter() - begin)
+        found = results.depth_rows(states, np.flatnonzero(wanted), depths.of(wanted[touching]), time.perf_counter() - begin)
         with lock:
             journal.add_depths(frame, found)
 
@@ -239,9 +235,12 @@ def write_outputs(animation: Animation, options: CheckOptions, output: Output, f
     announce("pairs")
     header = {"within": options.within, "baseline": baseline.label, "enclosed": enclosed}
     source = PairSource(journal, frames, meta, intervals, baseline.keys, header)
-    files = [write_pairs(folder / output.pair_file, source)]
+    files = [write_pairs(folder / TABLES[output.form][0], source)]
+    if output.form == "parquet":
+        files.append(write_faces(folder / "faces.parquet", meta))
     sums = results.sum_frames(journal, frames, classifier)
     summary = {**results.make_summary(animation, options, meta, sums, baseline, intervals), "plan": plan_digest(plan)}
+    results.name_bones(summary["events"], meta, journal, classifier)
     if output.form == "csv":
         files += [write_pairs(folder / "pairs.csv", source), write_events(folder / "events.csv", summary, meta)]
     with ThreadPoolExecutor(1) as beside:
@@ -288,8 +287,7 @@ def plan_digest(plan: dict[str, Any]) -> str:
 def finished_result(output: Output, plan: dict[str, Any], options: CheckOptions) -> CheckResult | None:
     """The result that a finished check with this plan has left, if any; it fails by the rule of these options."""
     path = output.folder / SUMMARY
-    files = [output.folder / name for name in (output.pair_file, *(("pairs.csv", "events.csv") if output.form == "csv" else ()),
-                                               *((REPORT,) if output.report else ()), SUMMARY)]  # fmt: skip
+    files = [output.folder / name for name in (*TABLES[output.form], *((REPORT,) if output.report else ()), SUMMARY)]
     try:
         summary = json.loads(read_bytes(path, MAX_SUMMARY, "summary"))
         same = isinstance(summary, dict) and summary["plan"] == plan_digest(plan) and all(file.is_file() for file in files)

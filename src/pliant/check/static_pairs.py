@@ -61,11 +61,12 @@ class IntervalBuilder:
 
     def add(self, frame: int, keys: Keys, unkeyed_bodies: Rows, unkeyed_faces: Rows) -> None:
         """The pairs of the next frame: ascending keys, and rows of pairs that have none."""
-        stays = contains(keys, self._keys)
+        places = np.searchsorted(keys, self._keys)
+        stays = np.append(keys, -1)[places] == self._keys
         if self._frames:
             self._write(self._frames[-1], self._keys[~stays], self._first[~stays])
         first = np.full(len(keys), frame, np.int32)
-        first[np.searchsorted(keys, self._keys[stays])] = self._first[stays]
+        first[places[stays]] = self._first[stays]
         self._keys, self._first, self._unkeyed = keys, first, (unkeyed_bodies, unkeyed_faces)
         self._frames.append(frame)
         if len(self._known):

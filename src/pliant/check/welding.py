@@ -14,16 +14,20 @@ from pliant.welding import check_weld, count_welded
 
 def prepare_welds(animation: Animation, weld: float | bool, stored: ArrayDict, progress: Callable[[int, int], None] | None) -> ArrayDict:
     """Find the weld maps of all actors; returns them for the journal. `stored`: those that the journal of a stopped check has."""
-    tolerance = check_weld(weld)
-    if tolerance is None:
-        return {}
-    moving = {f"w{place}": actor for place, actor in enumerate(animation.actors) if isinstance(actor, FrameActor) and actor.frames > 1}
-    if stored.keys() == moving.keys():
-        for name, actor in moving.items():
-            actor.set_welds(tolerance, stored[name])
-    find_welds(animation.actors, tolerance, progress)
-    found = {name: actor.welds(tolerance) for name, actor in moving.items()}
-    return {name: welds for name, welds in found.items() if welds is not None}
+    wanted = check_weld(weld)
+    moving = [(place, actor) for place, actor in enumerate(animation.actors) if isinstance(actor, FrameActor) and actor.frames > 1]
+    unindexed = {f"e{place}": actor for place, actor in moving if actor.is_unindexed}
+    passes = [(0.0, unindexed)] if unindexed else []  # before the others: it makes their vertices
+    if wanted is not None:
+        passes.append((wanted, {f"w{place}": actor for place, actor in moving}))
+    found: ArrayDict = {}
+    for tolerance, actors in passes:
+        if actors.keys() <= stored.keys():
+            for name, actor in actors.items():
+                actor.set_welds(tolerance, stored[name])
+        find_welds(list(actors.values()), tolerance, progress)
+        found |= {name: welds for name, actor in actors.items() if (welds := actor.welds(tolerance)) is not None}
+    return found
 
 
 def weld_notes(bodies: Sequence[Body]) -> tuple[str, ...]:

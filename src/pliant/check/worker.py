@@ -20,7 +20,7 @@ import pliant
 from pliant.body import Body
 from pliant.check.depth import DepthFinder, PairDepths
 from pliant.check.enclosed import EnclosedFinder
-from pliant.check.pair_keys import row_changes
+from pliant.check.pair_keys import row_changes, run_starts
 from pliant.check.plan import CheckOptions, PairFilter
 from pliant.core.jit import compile_seconds
 from pliant.errors import FileError, MeshError
@@ -153,10 +153,10 @@ class FrameWorker:
         return self._sort_rows(bodies, np.concatenate([np.zeros((0, 2), np.int32), *(rows for _, _, rows in found)]), None)
 
     def _find_enclosed(self, touching: Rows) -> Rows:
-        """(k, 2): outer and inner bodies, of the pairs that are tested and not among those that touch."""
+        """(k, 2): outer and inner bodies, of the pairs that are tested and not among those that touch, which are sorted."""
         if not self.options.enclosed:
             return NO_ROWS
-        known = set(map(tuple, np.unique(touching, axis=0).tolist()))
+        known = set(map(tuple, touching[run_starts(touching)].tolist()))
         pairs = [(min(i, j), max(i, j)) for i, j in ((self._places[i], self._places[j]) for i, j in self.scene.candidates().tolist())]
         return np.array(self._enclosed.find(self.bodies, [pair for pair in pairs if pair not in known]), np.int32).reshape(-1, 2)
 
@@ -179,6 +179,8 @@ class FrameWorker:
         bodies = places[ids].reshape(-1, 2)
         swapped = bodies[:, 0] > bodies[:, 1]
         bodies[swapped], faces = bodies[swapped, ::-1], np.where(swapped[:, None], faces[:, ::-1], faces).astype(np.int32)
+        if is_ascending(*bodies.T, *faces.T):  # as queries of a scene mostly are
+            return bodies, faces, distances
         keys = (faces[:, 1], faces[:, 0], bodies[:, 1], bodies[:, 0])
         order = np.lexsort(keys if distances is None else (distances, *keys))
         rows = np.concatenate([bodies, faces], axis=1)[order]
@@ -193,17 +195,31 @@ def _group_name(kind: int) -> str:
     return f"kind {kind}"
 
 
+def is_ascending(*columns: NDArray[Any]) -> bool:
+    """Whether each row is after the one before, by the first column in which they differ."""
+    after = np.zeros(max(len(columns[0]) - 1, 0), bool)
+    for column in reversed(columns):
+        after = (column[1:] > column[:-1]) | ((column[1:] == column[:-1]) & after)
+    return bool(after.all())
+
+
+def box_of(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(low, high) of points (n, 3). By columns, which is several times as fast as along short rows."""
+    return np.array([column.min() for column in points.T]), np.array([column.max() for column in points.T])
+
+
 def find_contacts(frame: int, pairs: Rows, faces: Rows, bodies: Sequence[Body]) -> list[Contact]:
     """The number of pairs of faces of every two bodies, and where they are. `pairs` (m, 2) are body indices, sorted."""
     if not len(pairs):
         return []
-    begins = [0, *(np.flatnonzero(row_changes(pairs)) + 1).tolist(), len(pairs)]
+    begins = [*run_starts(pairs).tolist(), len(pairs)]
     vertices = {place: bodies[place].vertices for place in set(pairs[:, 0].tolist())}
     found = []
     for begin, end in pairwise(begins):
         first, second = pairs[begin].tolist()
-        corners = vertices[first][bodies[first].faces[np.unique(faces[begin:end, 0])]].reshape(-1, 3)
-        low, high = corners.min(axis=0), corners.max(axis=0)
+        is_corner = np.zeros(len(vertices[first]), bool)
+        is_corner[bodies[first].faces[faces[begin:end, 0]]] = True
+        low, high = box_of(vertices[first][is_corner])
         x, y, z = (0.5 * low + 0.5 * high).tolist()
         radius = min(math.hypot(*(0.5 * high - 0.5 * low).tolist()), sys.float_info.max)
         found.append(Contact(frame, first, second, end - begin, (x, y, z), radius))
@@ -216,7 +232,8 @@ def drawn_arrays(bodies: Sequence[Body], faces: Sequence[Rows]) -> dict[str, NDA
     arrays: dict[str, NDArray[Any]] = {}
     for place, (body, first_faces) in enumerate(zip(bodies, faces, strict=True)):
         vertices = body.vertices
-        center = 0.5 * vertices.min(axis=0) + 0.5 * vertices.max(axis=0) if len(vertices) else np.zeros(3)
+        low, high = box_of(vertices) if len(vertices) else (np.zeros(3), np.zeros(3))
+        center = 0.5 * low + 0.5 * high
         with np.errstate(over="ignore"):
             arrays[f"v{place}"] = np.clip(vertices - center, -MAX_COORDINATE, MAX_COORDINATE).astype(np.float32)
         arrays[f"m{place}"] = center

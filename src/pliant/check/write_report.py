@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier
+from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier, event_pairs
 from pliant.check.events import depth_text, event_title, frames_text
 from pliant.check.journal import ArrayDict, Journal
+from pliant.check.pair_keys import face_offsets
 from pliant.check.report_meta import ReportMeta
 from pliant.check.results import CheckTotals
 from pliant.check.verdict import asides, headline, what_counts
@@ -54,18 +56,15 @@ def focus(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: C
     """(center, radius) of the faces of an event in its worst frame; of the contact, if that frame is not drawn."""
     frame, (first, second) = row["worst_frame"], row["bodies"]
     found = journal.pairs(frame)
-    mine = (found["bodies"] == [first, second]).all(axis=1)
+    mine = event_pairs(row, found, classifier)
     if frame in journal.drawn_frames and mine.any():
-        states = {"new": NEW, "static": STATIC, "known": KNOWN, "shallow": SHALLOW, "near": NEAR}
-        mine &= classifier.states(found) == states.get(row["state"], NEW)
-        if mine.any():
-            shapes = journal.shapes(frame)
-            corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
-                shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
-                for column, body in enumerate((first, second))])  # fmt: skip
-            low, high = corners.min(axis=0), corners.max(axis=0)
-            x, y, z = (0.5 * low + 0.5 * high).tolist()
-            return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
+        shapes = journal.shapes(frame)
+        corners = np.concatenate([relative_vertices(shapes, body, meta.origin)[
+            shapes.get(f"f{body}", meta.faces[body])[np.unique(found["faces"][mine, column])]].reshape(-1, 3)
+            for column, body in enumerate((first, second))])  # fmt: skip
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        x, y, z = (0.5 * low + 0.5 * high).tolist()
+        return (x, y, z), min(float(np.linalg.norm(0.5 * high - 0.5 * low)), MAX_COORDINATE)
     for two, place in zip(found["contacts"].tolist(), found["places"].tolist(), strict=True):
         if two[:2] == [first, second]:
             return relative_point((place[0], place[1], place[2]), meta.origin), min(place[3], MAX_COORDINATE)
@@ -130,18 +129,16 @@ def read_snapshots(meta: ReportMeta, journal: Journal, classifier: Classifier) -
             near_counts = np.diff(np.concatenate([[0], np.cumsum(near)])[np.concatenate([[0], ends])])
             near &= np.repeat(near_counts == counts, counts)
         masks = states == NEW, near, (states == STATIC) | (states == KNOWN) | (states == SHALLOW)
-        yield Snapshot(frame, meshes, *(marked_faces(rows["bodies"][mask], rows["faces"][mask], [len(mesh[1]) for mesh in meshes])
-                                        for mask in masks))  # fmt: skip
+        offsets = face_offsets([len(mesh[1]) for mesh in meshes])
+        numbers = offsets[rows["bodies"]] + rows["faces"]
+        yield Snapshot(frame, meshes, *(marked_faces(numbers[mask], offsets) for mask in masks))
 
 
-def marked_faces(bodies: NDArray[np.int32], faces: NDArray[np.int32], counts: list[int]) -> list[NDArray[np.int32]]:
-    """The faces of each body in pairs of faces (m, 2) of the bodies (m, 2), ascending; `counts`: how many faces each has."""
-    found = []
-    for place, count in enumerate(counts):
-        is_marked = np.zeros(count, bool)
-        is_marked[faces[bodies == place]] = True
-        found.append(np.flatnonzero(is_marked).astype(np.int32))
-    return found
+def marked_faces(numbers: NDArray[np.int64], offsets: NDArray[np.int64]) -> list[NDArray[np.int32]]:
+    """The faces of each body among these numbers of faces (m, 2), see `pair_keys`, ascending."""
+    is_marked = np.zeros(int(offsets[-1]), bool)
+    is_marked[numbers] = True
+    return [np.flatnonzero(is_marked[begin:end]).astype(np.int32) for begin, end in pairwise(offsets.tolist())]
 
 
 def prepare_plots() -> None:

@@ -68,6 +68,9 @@ class Actor:
     source_name : what it is called in the file, such as the path of a prim; the name, if nothing else is known
     materials : names of the materials of its faces in frame 0; None if the file names none
     material_of_face : (f,) int32, the material of each face, −1 for none; None with `materials`
+    bones : names of the bones of its faces, if a skeleton carries it; else None
+    bone_of_face : (f,) int32, the bone that carries each face most: with the largest sum of weights at the corners of its polygon. −1 for
+        none; None with `bones`
     polygon_of_face : (f,) int32, the polygon of each face of frame 0 by its number in the file, counted from 0; in files of simulations the
         cell. None: face i is polygon i, as in files of triangles
     """
@@ -76,6 +79,8 @@ class Actor:
     has_rest = False
     materials: list[str] | None = None
     material_of_face: Faces | None = None
+    bones: list[str] | None = None
+    bone_of_face: Faces | None = None
     polygon_of_face: Faces | None = None
 
     def __init__(self, name: str, frames: int) -> None:
@@ -86,6 +91,11 @@ class Actor:
         """Take the materials of the faces of frame 0, if the file names any."""
         if materials and material_of_face is not None:
             self.materials, self.material_of_face = materials, material_of_face
+
+    def take_bones(self, bones: list[str] | None, bone_of_face: Faces | None) -> None:
+        """Take the bones of the faces, if a skeleton carries any."""
+        if bones and bone_of_face is not None:
+            self.bones, self.bone_of_face = bones, bone_of_face
 
     def clamp_frame(self, frame: int) -> int:
         """`frame`, or the last frame of this actor if that is earlier."""
@@ -166,7 +176,11 @@ class FrameActor(Actor):
     Frames with the faces of frame 0 share one body, which is made from frame 0; a frame with other faces has its own. Vertices are welded
     if they are together in all frames with the faces of frame 0 (`find_welds`), whichever frame is read first. So results do not depend on
     the order in which frames are read, nor on which are.
+
+    is_unindexed : faces share no vertices in the file, so vertices that stay together are one, however they are welded (`unindexed.py`)
     """
+
+    is_unindexed = False
 
     def __init__(self, name: str, frames: int, read: Callable[[int], Mesh], soup: bool = False,
                  source: Path | Callable[[int], Path] | None = None, polygon_of_face: Faces | None = None,

@@ -78,22 +78,23 @@ def checked_faces(path: Path, faces: Indices, count: int) -> Faces:
 
 
 def matched_part(part: MeshPart, first: MeshPart) -> MeshPart:
-    """A part of a later frame: with the triangles of the first one if it has the same polygons, and welded as that is."""
+    """A part of a later frame: with the triangles of the first one if it has the same polygons."""
     if part.polygons is not None and part.polygons.equals(first.polygons):
         return part._replace(faces=first.faces, polygon_of_face=first.polygon_of_face)
-    return welded_part(part, first.faces)
+    return part
 
 
-def welded_part(part: MeshPart, earlier_faces: Faces | None = None) -> MeshPart:
-    """A loose part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact.
-
-    `like`: faces of an earlier frame. What was one vertex there stays one, and what were two stay two, as long as no face is torn off: so a
-    surface that touches itself in a later frame is seen to do so. If one is, the places of this frame decide."""
+def welded_part(part: MeshPart) -> MeshPart:
+    """An unindexed part, whose vertices at one place become one: the faces around it are adjacent then, and not in contact. For several
+    frames `unindexed.py` does this.
+    """
     if not part.unindexed:
         return part
-    if earlier_faces is not None and len(earlier_faces) == len(part.faces):
-        vertices = part.vertices[np.unique(earlier_faces, return_index=True)[1]]
-        if np.array_equal(vertices[earlier_faces], part.vertices[part.faces]):
-            return part._replace(vertices=vertices, faces=earlier_faces, unindexed=False)
-    lowest, faces = np.unique(weld_map(part.vertices + 0.0, 0.0), return_inverse=True)
-    return part._replace(vertices=part.vertices[lowest], faces=faces.reshape(-1, 3).astype(np.int32), unindexed=False)
+    vertices, faces = join_corners(part.vertices[part.faces.ravel()])
+    return part._replace(vertices=vertices, faces=faces, unindexed=False)
+
+
+def join_corners(corners: Floats) -> tuple[Floats, Faces]:
+    """Vertices (n, 3) and faces (f, 3) of corners (3 f, 3): those at the same position are one vertex."""
+    lowest, faces = np.unique(weld_map(corners + 0.0, 0.0), return_inverse=True)
+    return corners[lowest], faces.reshape(-1, 3).astype(np.int32)

@@ -70,7 +70,7 @@ class ResampledActor(FrameActor):
         super().__init__(actor.name, _frame_count(actor.frames, step), self._interpolated, actor.kind == "soup", self._source_of)
         self._actor, self._step, self._last = actor, step, threading.local()
         self.source_name, self.materials, self.material_of_face = actor.source_name, actor.materials, actor.material_of_face
-        self.polygon_of_face = actor.polygon_of_face
+        self.bones, self.bone_of_face, self.polygon_of_face = actor.bones, actor.bone_of_face, actor.polygon_of_face
 
     def polygons_at(self, frame: int) -> Faces | None:
         return self._actor.polygons_at(self._place(self.clamp_frame(frame))[0])

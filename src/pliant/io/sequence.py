@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.io.animation import DEFAULT_RATE, Animation, FrameActor, Mesh
+from pliant.io.animation import DEFAULT_RATE, Animation, Floats, FrameActor, Mesh
 from pliant.io.limits import refuse
 from pliant.io.mesh_part import EMPTY_MESH, MeshPart, matched_part, welded_part
 from pliant.io.polygons import Rows, crossing_note
+from pliant.io.unindexed import UnindexedActor
 
 LoadParts = Callable[[Path], list[MeshPart]]
 PartsOfFile = dict[Path, list[MeshPart]]
@@ -39,6 +40,8 @@ def read_sequence(files: Sequence[Path], load: LoadParts, name: str, ends: Parts
     reader = SequenceReader(files, load, ends)
     is_single = len(reader.first_parts) == 1 and reader.first_parts[0].name == reader.first_path.stem
     actors = [
+        UnindexedActor(name if is_single else part.name, len(files), partial(reader.corners, k), files.__getitem__)
+        if part.unindexed and not reader.is_soup[k] else
         FrameActor(name if is_single else part.name, len(files), partial(reader.read, k), reader.is_soup[k], files.__getitem__,
                    part.polygon_of_face, partial(reader.polygons, k))
         for k, part in enumerate(reader.first_parts)
@@ -59,15 +62,20 @@ class SequenceReader:
         self.first_path = next((path for path, parts in ends.items() if parts), files[0])
         if not ends[self.first_path]:
             raise refuse(self.first_path, "holds no faces, and neither does the last file of the sequence")
-        self.first_parts = [welded_part(part)._replace(vertices=EMPTY_MESH[0]) for part in ends[self.first_path]]  # names and faces
+        self.first_parts = [part._replace(vertices=EMPTY_MESH[0]) for part in ends[self.first_path]]  # names and faces
         end_parts = [self._match_parts(path, parts) for path, parts in ends.items()]
         # what comes between is seen later
         self.is_soup = [any(not self._same_faces(k, parts[k]) for parts in end_parts) for k in range(len(self.first_parts))]
 
     def read(self, k: int, frame: int) -> Mesh:
         """Vertices and faces of body k."""
-        part = self._part(k, frame)
+        part = welded_part(self._part(k, frame))
         return part.vertices, self.first_parts[k].faces if self._same_faces(k, part) else part.faces
+
+    def corners(self, k: int, frame: int) -> Floats:
+        """(3 f, 3): the corners of all faces of body k."""
+        part = self._part(k, frame)
+        return part.vertices[part.faces.ravel()]
 
     def polygons(self, k: int, frame: int) -> Rows | None:
         """The polygon of each face of body k."""

@@ -38,6 +38,8 @@ class ReportBody(NamedTuple):
     materials : the names of its materials, or None
     material_of_face : (f,) int32 the material of each face, −1 for none; or None
     polygon_of_face : (f,) int32 the polygon of the file that each triangle is part of; or None
+    bones : the names of its bones, or None
+    bone_of_face : (f,) int32 the bone that carries each face most, −1 for none; or None
     """
 
     name: str
@@ -46,6 +48,8 @@ class ReportBody(NamedTuple):
     materials: Sequence[str] | None = None
     material_of_face: Indices | None = None
     polygon_of_face: Indices | None = None
+    bones: Sequence[str] | None = None
+    bone_of_face: Indices | None = None
 
 
 class Snapshot(NamedTuple):

@@ -70,13 +70,14 @@ class Quantizer:
         rows = np.asarray(vertices if self.used_vertices is None else vertices[self.used_vertices], np.float64)
         if not len(rows):
             return QuantizedBody(np.zeros((3, 0), np.int16), np.zeros(3), 1.0, self.faces, marks)
-        low, high = 0.5 * rows.min(axis=0), 0.5 * rows.max(axis=0)  # halves, since the sum of large numbers may overflow
+        columns = np.ascontiguousarray(rows.T)  # sums and extremes along short rows take several times as long
+        low, high = 0.5 * columns.min(axis=1), 0.5 * columns.max(axis=1)  # halves, since the sum of large numbers may overflow
         zero, half = low + high, float((high - low).max())
         if not np.isfinite(half):
             raise ArgumentError("vertices: expected finite numbers")
         if not MIN_STEPS * self.step <= half <= MAX_STEPS * self.step or not self.step:
             self.step = max(half / NEW_STEPS, np.finfo(float).tiny) if half else 1.0
-        grid = np.rint((rows - zero).T / self.step).astype(np.int16, order="C")
+        grid = np.rint((columns - zero[:, None]) / self.step).astype(np.int16)
         return QuantizedBody(grid, zero, self.step, self.faces, marks)
 
     def _connect(self, count: int, faces: Ints) -> None:

@@ -1,7 +1,8 @@
-"""What a report says of a face that somebody clicks on: its polygon and its material in the file, and the numbers of its vertices there.
+"""What a report says of a face that somebody clicks on: its polygon, its material and its bone in the file, and the numbers of its
+vertices there.
 
-A block of a body holds, as `byte_planes` of deltas, int32: the polygon of each face, the material of each face, and the numbers in the file
-of the vertices that are drawn. Each of them may be absent; their lengths are in the JSON of the page.
+A block of a body holds, as `byte_planes` of deltas, int32: the polygon of each face, its material and its bone, and the numbers in the
+file of the vertices that are drawn. Each of them may be absent; their lengths are in the JSON of the page.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pliant.report.data import Indices, ReportBody
 from pliant.report.encode import byte_planes, deflate, deltas
 
 MAX_SHARE = 8  # details take at most this part of the page, or are left out
+FACE_COLUMNS = ("polygon_of_face", "material_of_face", "bone_of_face")  # arrays of `ReportBody`, in the order of the block
 
 
 class FaceDetails(NamedTuple):
@@ -25,7 +27,7 @@ class FaceDetails(NamedTuple):
     block : the arrays, deflated; empty if there are none
     """
 
-    lengths: tuple[int, int, int]
+    lengths: tuple[int, int, int, int]
     block: bytes
 
 
@@ -35,18 +37,20 @@ def encode_details(bodies: Sequence[ReportBody], faces: Sequence[int], vertex_id
     the numbers of drawn vertices, None where all are drawn."""
     found = []
     for number, (body, count, drawn) in enumerate(zip(bodies, faces, vertex_ids, strict=True)):
-        arrays = [body.polygon_of_face, body.material_of_face, drawn]
-        for name, array in zip(("polygon_of_face", "material_of_face"), arrays[:2], strict=True):
+        arrays = [*(getattr(body, name) for name in FACE_COLUMNS), drawn]
+        for name, array in zip(FACE_COLUMNS, arrays, strict=False):
             if array is not None and len(array) != count:
                 raise ArgumentError(f"bodies[{number}]: {name}: expected a number for each of {count} faces, got {len(array)}")
         rows = [np.zeros(0, np.int32) if array is None else np.asarray(array, np.int32) for array in arrays]
         content = b"".join(byte_planes(deltas(each)) for each in rows)
-        found.append(FaceDetails((len(rows[0]), len(rows[1]), len(rows[2])), deflate(content) if content else b""))
+        polygons, materials, bones, vertices = map(len, rows)
+        found.append(FaceDetails((polygons, materials, bones, vertices), deflate(content) if content else b""))
     return found if sum(len(each.block) for each in found) * 4 / 3 < most_bytes / MAX_SHARE else []
 
 
 def detail_fields(body: ReportBody, details: FaceDetails | None) -> dict[str, Any]:
     """What the JSON of the page says of a body's details."""
-    lengths = details.lengths if details else (0, 0, 0)
-    ids = "unknown" if details is None else "listed" if lengths[2] else "same"
-    return {"details": list(lengths), "ids": ids, "materials": [str(name) for name in body.materials or ()] if lengths[1] else []}
+    lengths = details.lengths if details else (0, 0, 0, 0)
+    ids = "unknown" if details is None else "listed" if lengths[3] else "same"
+    names = {"materials": body.materials if lengths[1] else None, "bones": body.bones if lengths[2] else None}
+    return {"details": list(lengths), "ids": ids, **{what: [str(name) for name in each or ()] for what, each in names.items()}}

@@ -177,8 +177,9 @@ def _omission_notes(report: ReportData, store: FrameStore | None, blocks: BodyBl
         share = round(len(report.frames) / len(store.stored))
         yield (f"The 3D view has {len(store.stored):,} of {len(report.frames):,} frames, about one in {share}, "
                f"so that this page stays below {most_bytes / 1e6:g} MB; charts and tables have all of them.")  # fmt: skip
-    if store.stored and not blocks.details and any(each.polygon_of_face is not None or each.materials for each in report.bodies):
-        yield f"Polygons and materials are left out: they would take more than an eighth of {most_bytes / 1e6:g} MB."
+    if store.stored and not blocks.details and any(each.polygon_of_face is not None or each.materials or each.bones
+                                                   for each in report.bodies):  # fmt: skip
+        yield f"Polygons, materials and bones are left out: they would take more than an eighth of {most_bytes / 1e6:g} MB."
     if store.stored and not blocks.hierarchies and any(each.hierarchy for each in report.bodies):
         yield f"Bounding volumes are left out: they would take more than a quarter of {most_bytes / 1e6:g} MB."
 

@@ -256,6 +256,28 @@ def test_of_several_scenes_the_default_one_is_read(tmp_path):
     assert names == [["node 0", "node 1", "node 2"], ["node 1"], ["node 2", "node 0"], ["node 0", "node 1", "node 2"]]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_bones_of_faces(seed, tmp_path):
+    """The joint that carries the corners of a face most, by the name of its node."""
+    scene = gltfs.Scene(700 + seed).mesh(1, skinned=True).mesh(4, skinned=True, targets=2).mesh(2)
+    actors = read_gltf(scene.write(tmp_path / "a.glb")).actors
+    skinned = [actor for actor in actors if actor.bones]
+    assert len(skinned) == 2 and {actor.bone_of_face is None for actor in actors if actor not in skinned} == {True}
+    for actor in skinned:
+        node = scene.nodes[int(actor.source_name.removeprefix("node "))]
+        joints, expected = scene.skins[node["skin"]][0], []
+        for primitive in scene.meshes[node["mesh"]]:
+            for corners in gltfs.listed(primitive["mode"], primitive["corners"].tolist()):
+                sums = np.zeros(len(joints))
+                for corner in corners:
+                    np.add.at(sums, primitive["joints"][corner], primitive["shares"][corner])
+                expected.append((sums, [f"node {joint}" for joint in joints]))
+        assert len(actor.bone_of_face) == len(expected)
+        for bone, (sums, names) in zip(actor.bone_of_face.tolist(), expected, strict=True):
+            nearly = [name for name, total in zip(names, sums, strict=True) if total > sums.max() - 1e-9]
+            assert actor.bones[bone] in nearly
+
+
 def test_vertices_without_weights_follow_the_first_joint_they_name(tmp_path):
     scene = still()
     scene.nodes.append({"parent": -1, "translation": np.array([5.0, 0, 0]), "rotation": np.array([0, 0, 0, 1.0]), "scale": np.ones(3)})

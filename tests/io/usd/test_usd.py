@@ -13,6 +13,7 @@ from in_process import Here
 from pliant.errors import FileError
 from pliant.io.animation import Settings
 from pliant.io.usd import meshes, usd
+from pliant.io.usd.bones import joint_names
 from pliant.io.usd.usd import read_usd
 from solids import assert_cube, bent
 from stages import MESH, SQUARE, hexahedra, mesh_at, refused, stage_at
@@ -202,6 +203,40 @@ def test_skins_are_blended(tmp_path):
     for frame in (0, 2, 3):
         assert actor.at(frame, body) is body
         np.testing.assert_allclose(body.vertices, expected(frame), atol=1e-5)
+
+
+@pytest.mark.parametrize("more", [{}, {"blend": True}, {"method": "dualQuaternion"}, {"weights": WEIGHTS * 2}], ids=str)
+def test_bones_of_faces(tmp_path, more):
+    """Joints by the last parts of their paths, of skins of all kinds; the first quad is carried by one, the second by the other."""
+    path = skinned(tmp_path / "a.usda", **more)
+    (actor,) = read_usd(path).actors
+    assert (actor.bones, actor.bone_of_face.tolist()) == (["a", "b"], [0, 0, 1, 1])
+    stage = Usd.Stage.Open(str(path))
+    binding = UsdSkel.BindingAPI(stage.GetPrimAtPath("/root/skin"))
+    binding.CreateJointsAttr(["a/b", "a"])  # an order of its own
+    UsdGeom.Mesh(binding.GetPrim()).CreateHoleIndicesAttr([0])
+    stage.Save()
+    (actor,) = read_usd(path).actors
+    assert (actor.bones, actor.bone_of_face.tolist(), actor.polygon_of_face.tolist()) == (["a"], [0, 0], [1, 1])
+
+
+def test_a_mesh_may_name_joints_in_an_order_of_its_own(tmp_path):
+    """Some of those of the skeleton, and one that it does not have, which stays."""
+    path = skinned(tmp_path / "a.usda", weights=WEIGHTS[:, ::-1])
+    stage = Usd.Stage.Open(str(path))
+    binding = UsdSkel.BindingAPI(stage.GetPrimAtPath("/root/skin"))
+    binding.CreateJointsAttr(["a/b", "a"])
+    stage.Save()
+    (actor,) = read_usd(path).actors
+    np.testing.assert_allclose(actor.at(3).vertices, expected(3), atol=1e-5)
+    binding.GetJointsAttr().Set(["a/b", "a/b/c"])
+    stage.Save()
+    (actor,) = read_usd(path).actors
+    np.testing.assert_allclose(actor.at(3).vertices, expected(3), atol=1e-5)  # joint a stays as well
+
+
+def test_joints_of_the_same_name_have_their_paths():
+    assert joint_names(["hip", "hip/left/knee", "hip/right/knee", "hip/right"]) == ["hip", "hip/left/knee", "hip/right/knee", "right"]
 
 
 def test_what_joints_alone_do_not_move_is_worked_out(tmp_path):

@@ -22,6 +22,7 @@ import numpy as np
 from pliant.body import Body
 from pliant.errors import MeshError
 from pliant.io.animation import Actor, Floats, FrameActor, MovingActor
+from pliant.io.bones import Bones
 from pliant.io.gltf.meshes import GltfSurface, Skin
 from pliant.io.gltf.poses import Poses
 from pliant.io.limits import refuse
@@ -29,10 +30,11 @@ from pliant.welding import WeldMap, make_weld_map
 
 
 class SkinBinding(NamedTuple):
-    """A skin and the weights (n, m), sparse, by which a surface follows it."""
+    """A skin, the weights (n, m), sparse, by which a surface follows it, and the bone of each face."""
 
     skin: Skin
     weights: Any
+    bones: Bones
 
 
 class NodeActor(MovingActor):

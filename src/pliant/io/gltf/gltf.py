@@ -16,6 +16,7 @@ import numpy as np
 from pliant.core.validate_rig import positive
 from pliant.errors import MeshError
 from pliant.io.animation import DEFAULT_SETTINGS, Actor, Animation, Floats, Settings
+from pliant.io.bones import Bones, find_bones
 from pliant.io.gltf.actors import SkinBinding, make_actor
 from pliant.io.gltf.buffers import Accessors
 from pliant.io.gltf.clip_choice import choose_clips, clip_infos, frame_labels, sampling
@@ -107,10 +108,17 @@ class MeshNodes:
                 self._notes.append(f"meshes[{mesh}]: {idle:,} vertices have no weights; they follow the first joint that they name")
             self._data.spend(2 * surface.joint_weights.size, f"meshes[{mesh}] with skins[{skin}]")
             try:
-                self._bindings[mesh, skin] = SkinBinding(self._skins[skin], self._skins[skin].weights(surface))
+                weights = self._skins[skin].weights(surface)
+                self._bindings[mesh, skin] = SkinBinding(self._skins[skin], weights, self._bones(surface, self._skins[skin]))
             except MeshError as error:
                 raise refuse(self._data.path, f"meshes[{mesh}] with skins[{skin}]: {error}") from None
         return self._bindings[mesh, skin]
+
+    def _bones(self, surface: GltfSurface, skin: Skin) -> Bones:
+        """The bone of each face, by the names of the nodes that are joints."""
+        names = [self._data.document.get("nodes", node).display_name() or f"node {node}" for node in skin.joints.tolist()]
+        self._data.spend(len(surface.faces), "bones of faces")
+        return find_bones(names, surface.faces.ravel(), np.full(len(surface.faces), 3), surface.joints, surface.joint_weights)
 
     def targets(self) -> dict[int, int]:
         """How many morph targets nodes have, where they have any."""
@@ -125,6 +133,8 @@ class MeshNodes:
             made.append(make_actor(self._data.path, unique_names.assign(name), node, poses, surface, weights, bound))
             made[-1].source_name = name
             made[-1].take_materials(surface.materials, surface.material_of_face)
+            if bound is not None:
+                made[-1].take_bones(*bound.bones)
         return made
 
     def _weights(self, node: int, surface: GltfSurface) -> Floats:

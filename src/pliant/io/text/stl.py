@@ -3,7 +3,7 @@
 A binary file is 80 bytes of anything, the number of triangles, and 50 bytes for each: a normal, three corners, two bytes of anything. A
 text has solids, each with a name perhaps: parts of their own.
 
-Invariant: parts are loose, three vertices for each face; `welded_part` makes them adjacent.
+Invariant: parts are unindexed, three vertices for each face; `welded_part` makes them adjacent.
 """
 
 from __future__ import annotations

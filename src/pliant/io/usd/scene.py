@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pliant.errors import ArgumentError
+from pliant.io.bones import Bones
 from pliant.io.limits import UniqueNames, display_name, refuse
 from pliant.io.subprocess_server import Response
+from pliant.io.usd.bones import mesh_bones
 from pliant.io.usd.materials import MaterialNames, material_names
 from pliant.io.usd.meshes import ArrayTuple, Clock, MeshRecord, read_mesh
 from pliant.io.usd.skin import find_skins
@@ -27,7 +29,7 @@ UNITS = {1.0: "m", 0.1: "dm", 0.01: "cm", 0.001: "mm", 1000.0: "km", 0.0254: "in
 HIDDEN_PURPOSES = ("guide", "proxy")  # purposes: what is drawn for artists, and stand-ins for what is there too
 
 
-_Found = tuple[str, MeshRecord, str, MaterialNames]  # name, mesh, path of the prim, materials
+_Found = tuple[str, MeshRecord, str, MaterialNames, Bones]  # name, mesh, path of the prim, materials, bones
 
 
 class SceneService:
@@ -47,9 +49,10 @@ class SceneService:
         found = self._advance()
         if found is None:
             return None, ()
-        name, mesh, source, (materials, material_of_polygon) = found
-        head = {"name": name, "kind": mesh.kind, "frames": mesh.frames, "joints": mesh.joints, "source": source, "materials": materials}
-        return head, (*mesh.arrays, material_of_polygon) if materials else mesh.arrays
+        name, mesh, source, (materials, material_of_polygon), bones = found
+        head = {"name": name, "kind": mesh.kind, "frames": mesh.frames, "joints": mesh.joints, "source": source, "materials": materials,
+                "bones": bones.names}  # fmt: skip
+        return head, (*mesh.arrays, *([material_of_polygon] if materials else []), *([bones.of_polygon] if bones.names else []))
 
     def metadata(self) -> Response:
         """What is said of the whole. `rate` is 0 where there is one frame."""
@@ -112,7 +115,8 @@ class SceneService:
             made += 1
             if made > MAX_ACTORS:
                 raise refuse(self._path, f"has more than {MAX_ACTORS:,} meshes")
-            yield name, found, str(prim.GetPath())[:MAX_SOURCE], material_names(pxr, mesh, first)
+            bones = mesh_bones(mesh, None if unskinned else skins.get(prim.GetPath()), first, len(found.arrays[0]), found.arrays[1:4])
+            yield name, found, str(prim.GetPath())[:MAX_SOURCE], material_names(pxr, mesh, first), bones
 
 
 def _make_clock(path: Path, stage: Any, wanted: float | None) -> tuple[Clock, float]:

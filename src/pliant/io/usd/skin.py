@@ -24,10 +24,17 @@ class Skin(NamedTuple):
     query: Any  # UsdSkel.SkinningQuery
     skeleton: Any  # UsdSkel.SkeletonQuery
 
-    def transforms(self, time: Any) -> Any:
-        """How the joints that the mesh names have moved, in its own order."""
-        found, mapper = self.skeleton.ComputeSkinningTransforms(time), self.query.GetJointMapper()
-        return found if mapper is None or mapper.IsNull() else mapper.RemapTransforms(found)
+    def joints(self) -> Any:
+        """Paths of the joints that the mesh names, in its own order; those of the skeleton, unless it says others."""
+        return self.query.GetJointOrder() or self.skeleton.GetJointOrder()
+
+    def transforms(self, time: Any) -> Floats:
+        """(m, 4, 4): how the joints that the mesh names have moved, for rows. Those that the skeleton does not have stay. (Mappers of the
+        library take matrices of float32 only.)"""
+        found = np.array(self.skeleton.ComputeSkinningTransforms(time), np.float64).reshape(-1, 4, 4)
+        places = {joint: place for place, joint in enumerate(self.skeleton.GetJointOrder())}
+        order = [places.get(joint, len(found)) for joint in self.joints()]
+        return np.concatenate([found, np.eye(4)[None]])[order]
 
     def world(self, pxr: Any, time: Any) -> Floats:
         """(4, 4) of the skeleton, for rows."""
@@ -79,8 +86,7 @@ def convex_weights(skin: Skin, vertices: int, time: Any) -> JointWeights | None:
 def joint_maps(pxr: Any, skin: Skin, time: Any) -> Floats:
     """(m, 3, 4): where joints take vertices at rest to."""
     bind = np.array(skin.query.GetGeomBindTransform(time), np.float64)
-    moved = np.array(skin.transforms(time), np.float64).reshape(-1, 4, 4)
-    made: Floats = np.swapaxes(bind @ moved @ skin.world(pxr, time), 1, 2)[:, :3]
+    made: Floats = np.swapaxes(bind @ skin.transforms(time) @ skin.world(pxr, time), 1, 2)[:, :3]
     return made
 
 

@@ -96,8 +96,10 @@ def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple,
     if kind not in ("rigid", "blended", "free", "soup"):
         raise refuse(path, f"{name}: is of kind {kind!r:.40}, which is none")
     rest, polygons, more = _float_rows(arrays[0], -1, 3), _polygons(path, name, arrays[1:4], len(arrays[0])), arrays[4:]
-    names = [display_name(str(each)) for each in head["materials"]]
-    materials, more = (more[-1], more[:-1]) if names else (np.zeros(0, np.int32), more)
+    labels = dict[str, tuple[list[str], NDArray[Any]]]()  # names, and the one of each polygon of the file
+    for kind_of_label in ("bones", "materials"):
+        if names := [display_name(str(each)) for each in head[kind_of_label]]:
+            labels[kind_of_label], more = (names, more[-1]), more[:-1]
     found = triangulate(rest, polygons)
     actor: Actor
     if kind == "rigid":
@@ -111,9 +113,11 @@ def _make_actor(path: Path, name: str, head: dict[str, Any], arrays: ArrayTuple,
     else:
         actor = _soup_actor(path, name, frames, polygons, found, pose)
     actor.polygon_of_face, actor.source_name = found.polygon_of_face, printable(str(head["source"]))
-    if names:
-        rows = np.arange(len(found.faces)) if found.polygon_of_face is None else found.polygon_of_face
-        actor.take_materials(names, _check_kind(materials, "i").astype(np.int32).clip(-1, len(names) - 1)[rows])
+    rows = np.arange(len(found.faces)) if found.polygon_of_face is None else found.polygon_of_face
+    for what, take in (("materials", actor.take_materials), ("bones", actor.take_bones)):
+        if what in labels:
+            names, of_polygon = labels[what]
+            take(names, _check_kind(of_polygon, "i").astype(np.int32).clip(-1, len(names) - 1)[rows])
     return actor, crossing_note(name, found.crossing)
 
 

@@ -162,7 +162,7 @@ class Hierarchy {
   }
 }
 
-/** Polygons and materials of the faces of a body, and the numbers of its vertices in the file. Read when they are first asked for. */
+/** Polygons, materials and bones of the faces of a body, and the numbers of its vertices in the file. Read when they are first asked for. */
 class Details {
   constructor(body) {
     this.body = body;
@@ -177,16 +177,17 @@ class Details {
       at += 4 * count;
       return values;
     };
-    [this.polygons, this.materials, this.vertices] = lengths.map(read);
+    [this.polygons, this.materials, this.bones, this.vertices] = lengths.map(read);
     return this;
   }
 
   /** What is known of a face: [name, value] each. */
   of(face, piece) {
-    const { name, materials, ids } = pageData.bodies[this.body], corners = [0, 1, 2].map((k) => piece.faces[3 * face + k]);
+    const { name, materials, bones, ids } = pageData.bodies[this.body], corners = [0, 1, 2].map((k) => piece.faces[3 * face + k]);
     const found = [["body", name], ["face", String(face)]];
     if (piece.first && this.polygons) found.push(["polygon", String(this.polygons[face])]);
     if (piece.first && this.materials) found.push(["material", materials[this.materials[face]] ?? "none"]);
+    if (piece.first && this.bones) found.push(["bone", bones[this.bones[face]] ?? "none"]);
     if (ids !== "unknown" && piece.first) {
       found.push(["vertices", corners.map((vertex) => (this.vertices ? this.vertices[vertex] : vertex)).join(", ")]);
     }
