@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 
 from pliant.body import Body
 from pliant.check.journal import ArrayDict
+from pliant.core import validate_weld
 from pliant.io.animation import Animation, FrameActor, find_welds
-from pliant.welding import check_weld, count_welded
+from pliant.welding import count_welded
 
 
 def prepare_welds(animation: Animation, weld: float | bool, stored: ArrayDict, progress: Callable[[int, int], None] | None) -> ArrayDict:
     """Find the weld maps of all actors; returns them for the journal. `stored`: those that the journal of a stopped check has."""
-    wanted = check_weld(weld)
+    wanted = validate_weld.weld("weld", weld)
     moving = [(place, actor) for place, actor in enumerate(animation.actors) if isinstance(actor, FrameActor) and actor.frames > 1]
     unindexed = {f"e{place}": actor for place, actor in moving if actor.is_unindexed}
     passes = [(0.0, unindexed)] if unindexed else []  # before the others: it makes their vertices
