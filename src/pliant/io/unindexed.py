@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from pliant.core import validate_weld
 from pliant.io.animation import Faces, Floats, FrameActor, Mesh, find_welds
 from pliant.io.mesh_part import join_corners
-from pliant.welding import WeldMap, check_weld, count_welded, split_welds
+from pliant.welding import WeldMap, count_welded, split_welds
 
 OWN: WeldMap = np.zeros(0, np.int32)  # in place of a weld map: each file is a mesh of its own
 
@@ -65,7 +66,8 @@ class UnindexedActor(FrameActor):
             self.kind = "soup"
 
     def _weld_option(self, weld: Any) -> Any:
-        return False if check_weld(weld) == 0.0 else super()._weld_option(weld)  # corners at one position are one vertex already
+        corners = validate_weld.weld("weld", weld) == 0.0  # those at one position are one vertex already
+        return False if corners else super()._weld_option(weld)
 
     def _join(self, frame: int) -> Mesh:
         """Vertices and faces of a frame."""
