@@ -29,12 +29,12 @@ from pliant.check.journal import ArrayDict
 from pliant.check.pair_keys import FACE_BITS, Keys, Rows, contains, run_starts
 from pliant.check.worker import FrameWorker, box_of
 from pliant.core.jit import compile_seconds
-from pliant.query.continuous.ccd import impacts_of
+from pliant.query.continuous.entries import moving_pair_entry
 from pliant.query.continuous.feature_pairs import EDGE_EDGE, FACE_VERTEX, VERTEX_FACE
 from pliant.query.continuous.many_bodies import swept_boxes
+from pliant.query.continuous.search import FeatureRows, search_features
 from pliant.query.continuous.swept_tree import MovingBody
 from pliant.query.scheduler import workspace
-from pliant.results import Impacts
 
 Floats = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def feature_stars(body: Body) -> FeatureStars:
     return FeatureStars(starts, around[order], count, count + len(edges))
 
 
-def face_pairs(impacts: Impacts, a: FeatureStars, b: FeatureStars) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def face_pairs(impacts: FeatureRows, a: FeatureStars, b: FeatureStars) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(impact (k,), faces (k, 2)): all pairs of a face around the first feature and one around the second, of impact after impact; the
     first of each are the faces that own the features."""
     rows_a, rows_b = a.rows(impacts.kinds, impacts.features[:, 0], VERTEX_FACE), b.rows(impacts.kinds, impacts.features[:, 1], FACE_VERTEX)
@@ -123,8 +123,8 @@ class MotionFinder:
             for i, j in pairs.tolist():
                 one, other = bodies[i], bodies[j]
                 assert one is not None and other is not None
-                impacts = impacts_of(space, one, None if i == j else other, False, 0.0)
-                if len(impacts):
+                impacts = search_features(space, one, None if i == j else other, 0.0, moving_pair_entry())
+                if len(impacts.values):
                     found, keys = self._unseen(i, j, impacts, shown, known)
                     touched.append(keys)
                     if len(found["time"]):
@@ -176,7 +176,7 @@ class MotionFinder:
         found = np.concatenate([pairs, np.stack([own, own], axis=1)])
         return found[np.lexsort((found[:, 1], found[:, 0]))]
 
-    def _unseen(self, i: int, j: int, impacts: Impacts, shown: Sequence[Keys], known: Keys) -> tuple[ArrayDict, Keys]:
+    def _unseen(self, i: int, j: int, impacts: FeatureRows, shown: Sequence[Keys], known: Keys) -> tuple[ArrayDict, Keys]:
         """Of the impacts of two bodies those that are not shown, as rows of different pairs of faces; the known pairs that touch."""
         stars = self._stars_of(i), self._stars_of(j)
         impact, faces = face_pairs(impacts, *stars)
@@ -189,14 +189,14 @@ class MotionFinder:
         numbers = faces + self._offsets[[i, j]]
         keys = (numbers[:, 0] << FACE_BITS) | numbers[:, 1]
         is_known = contains(known, keys)
-        unseen = is_unseen(len(impacts), impact, keys, np.logical_or.reduce([is_known, *(contains(each, keys) for each in shown)]))
-        unseen &= impacts.times > 0  # what touches at the start is for the frame
+        unseen = is_unseen(len(impacts.values), impact, keys, np.logical_or.reduce([is_known, *(contains(each, keys) for each in shown)]))
+        unseen &= impacts.values > 0  # what touches at the start is for the frame
         first = np.flatnonzero(np.diff(impact, prepend=-1))  # of each impact the faces that own its features
         first = first[unseen[impact[first]]]
-        order = first[np.lexsort((impacts.kinds[impact[first]], impacts.times[impact[first]], faces[first, 1], faces[first, 0]))]
+        order = first[np.lexsort((impacts.kinds[impact[first]], impacts.values[impact[first]], faces[first, 1], faces[first, 0]))]
         order = order[run_starts(faces[order].astype(np.int32))]
         rows: ArrayDict = {"bodies": np.tile(np.array([[i, j]], np.int32), (len(order), 1)), "faces": faces[order].astype(np.int32),
-                           "time": impacts.times[impact[order]], "kind": impacts.kinds[impact[order]].astype(np.int8)}  # fmt: skip
+                           "time": impacts.values[impact[order]], "kind": impacts.kinds[impact[order]].astype(np.int8)}  # fmt: skip
         return rows, np.unique(keys[is_known])
 
     def _stars_of(self, place: int) -> FeatureStars:
@@ -208,13 +208,14 @@ class MotionFinder:
 
 
 def place_of(one: MovingBody, other: MovingBody, rows: ArrayDict) -> Floats:
-    """(1, 4): center and radius of the faces that touch first, at that time."""
+    """(1, 4): center and radius of the faces that touch first, at that time; of the body where these are smaller."""
     t = float(rows["time"].min())
     faces = rows["faces"][rows["time"] == t]
     corners = [((1 - t) * each.start.reshape(-1, 3) + t * each.end.reshape(-1, 3))[each.body.faces[faces[:, side]]].reshape(-1, 3)
                for side, each in enumerate((one, other))]  # fmt: skip
-    low, high = box_of(np.concatenate(corners))
-    return np.array([[*(0.5 * low + 0.5 * high), min(math.hypot(*(0.5 * high - 0.5 * low)), sys.float_info.max)]])
+    boxes = [box_of(each) for each in corners]
+    radius, low, high = min(((math.hypot(*(0.5 * high - 0.5 * low)), low, high) for low, high in boxes), key=lambda each: each[0])
+    return np.array([[*(0.5 * low + 0.5 * high), min(radius, sys.float_info.max)]])
 
 
 class Passing(NamedTuple):

@@ -177,7 +177,8 @@ def check(
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
                                groups=parse_groups(group or []), within=within, between_frames=between_frames, enclosed=enclosed,
                                adjacent=adjacent.value, engine=engine.value, device=device.value, policy=policy, volume=volume,
-                               weld=parse_weld(weld), baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
+                               weld=parse_weld(weld), baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on,
+                               up=up.value)  # fmt: skip
         animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
