@@ -48,10 +48,10 @@ def shift(z, r, a, bits):
     """r = a · 2**bits; of a negative count only bits that are 0 may be lost."""
     n = abs(z[a])
     sign = sign_of_limbs(z, a)
-    if n == 0:
+    limbs, bits = bits >> 6, bits & 63                                  # rounded down: bits is 0 … 63 now
+    if n == 0 or n + limbs < 0:
         z[r] = 0
         return
-    limbs, bits = bits >> 6, bits & 63                                  # rounded down: bits is 0 … 63 now
     first = max(-limbs, 0)                                              # digits that are dropped, all 0 but for the bits that move up
     if limbs >= 0:
         top = shift_right(z[a + n], 64 - bits) if bits > 0 else np.int64(0)
