@@ -67,10 +67,10 @@ def feature_stars(body: Body) -> FeatureStars:
     edge = np.searchsorted(edges[:, 0] * count + edges[:, 1], ends.min(axis=1) * count + ends.max(axis=1))
     of_corner = np.repeat(np.arange(len(faces)), 3)
     rows = np.concatenate([faces.reshape(-1), count + edge[is_edge], count + len(edges) + np.arange(len(faces))])
-    around = np.concatenate([of_corner, of_corner[is_edge], np.arange(len(faces))])
-    order = np.lexsort((around, rows))
+    incident = np.concatenate([of_corner, of_corner[is_edge], np.arange(len(faces))])
+    order = np.lexsort((incident, rows))
     starts = np.searchsorted(rows[order], np.arange(count + len(edges) + len(faces) + 1))
-    return FeatureStars(starts, around[order], count, count + len(edges))
+    return FeatureStars(starts, incident[order], count, count + len(edges))
 
 
 def face_pairs(impacts: FeatureRows, a: FeatureStars, b: FeatureStars) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

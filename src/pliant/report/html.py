@@ -68,7 +68,8 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
 def _priority_frames(report: ReportData) -> list[int]:
     """Indices of the frames of the worst events and contacts."""
     places = {int(frame): place for place, frame in enumerate(report.frames)}
-    frames = dict.fromkeys([event.worst_frame for event in report.events[:MAX_PRIORITY]]
+    moments = [(event.worst_frame,) if event.time is None else (event.before, event.after) for event in report.events[:MAX_PRIORITY]]
+    frames = dict.fromkeys([frame for moment in moments for frame in moment]
                            + [contact.frame for contact in report.contacts[: 10 * MAX_PRIORITY]])  # fmt: skip
     return [places[frame] for frame in frames if frame in places][:MAX_PRIORITY]
 
