@@ -120,7 +120,7 @@ def determinants(points):
     return max(pairs, key=lambda pair: attack.ratio_of(*pair))
 
 
-@attack.bound("moving lanes: gaps", "geometry/motion_simd.py", ("HALF", "ZERO", "MARGIN_FACTOR"), starts(), 4_000,
+@attack.bound("moving lanes: gaps", "geometry/motion_simd.py", ("HALF", "ZERO", "MARGIN_FACTOR", "SQRT3"), starts(), 4_000,
               section="BOUND of a comparison")
 def gaps(points):
     """A lane is parted if its gap exceeds its bound: then the true corners are farther apart than the margin, along the direction. So the

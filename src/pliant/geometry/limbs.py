@@ -10,6 +10,7 @@ import numpy as np
 
 from pliant.core.carry import add_carry, bit_length, digit_value, is_below, multiply_add, shift_left, shift_right, subtract_borrow
 from pliant.core.jit import helper, routine
+from pliant.geometry.ray_triangle import ldexp
 
 LIMB_BITS = 64
 MANTISSA_SCALE = 9007199254740992.0                                     # 2**53
@@ -164,5 +165,5 @@ def value_of_limbs(z, a, exponent):
     n = abs(z[a])
     value = 0.0
     for i in range(max(n - 2, 1), n + 1):
-        value += math.ldexp(digit_value(z[a + i]), 64 * (i - 1) - exponent)
+        value += ldexp(digit_value(z[a + i]), 64 * (i - 1) - exponent)
     return value if z[a] > 0 else -value

@@ -63,6 +63,7 @@ from pliant.geometry.motion_polynomials import (
     put_elevated,
     put_plane,
 )
+from pliant.geometry.ray_triangle import ldexp
 
 TIME_BITS = 42                                                          # the first contact is at most 2**-TIME_BITS after its time
 SHORT = 4                                                               # digits of nearly all coordinates
@@ -128,8 +129,8 @@ def time_of(z, k, m):
     extra = max(bits_of(z, k) - 53, np.int64(0))
     if extra > 0:
         shift(z, z[TEMPORARY], k, -extra)
-        return math.ldexp(value_of_limbs(z, z[TEMPORARY], 0), extra - m)
-    return math.ldexp(value_of_limbs(z, k, 0), -m)
+        return ldexp(value_of_limbs(z, z[TEMPORARY], 0), extra - m)
+    return ldexp(value_of_limbs(z, k, 0), -m)
 
 
 @routine
@@ -204,7 +205,7 @@ def narrow(z, number):
     record = z[RECORDS] + number * (4 * f + z[K])
     other = record + 4 * f + z[K]
     k, rest, at, bits = record + 4 * f, z[REST], z[RATIO], TIME_BITS - z[DEPTH + 1 + number]
-    place = np.int64(math.ldexp(root_estimate(z, record, f), bits))
+    place = np.int64(ldexp(root_estimate(z, record, f), bits))
     rising = last_sign(z, record, f, 4)
     for _ in range(3):
         if place < 0 or place >> bits > 0:
@@ -260,8 +261,8 @@ def ratio_time(z, k, m):
     """The time x ÷ (1 + x) in the interval (k, k + 1) ÷ 2**m, rounded down by less than 2**-TIME_BITS."""
     exponent = max(bits_of(z, z[RATIO]), bits_of(z, z[RATIO] + z[WIDE]))
     a, b = value_of_limbs(z, z[RATIO], exponent), value_of_limbs(z, z[RATIO] + z[WIDE], exponent)
-    share = math.floor(math.ldexp(a / (a + b), TIME_BITS + 2) - 1.0)
-    return max(math.ldexp(math.ldexp(value_of_limbs(z, k, 0), TIME_BITS + 2) + share, -TIME_BITS - 2 - m), 0.0)
+    share = math.floor(ldexp(a / (a + b), TIME_BITS + 2) - 1.0)
+    return max(ldexp(ldexp(value_of_limbs(z, k, 0), TIME_BITS + 2) + share, -TIME_BITS - 2 - m), 0.0)
 
 
 @routine

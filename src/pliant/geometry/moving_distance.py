@@ -32,6 +32,7 @@ from pliant.core.stack import stack_float64
 from pliant.geometry.closest_features import cross, edge_edge_parameters
 from pliant.geometry.motion_polynomials import VERTEX_FACE
 from pliant.geometry.point_triangle import closest_feature, edge_point, safe_inverse
+from pliant.geometry.ray_triangle import ldexp
 
 TOLERANCE = 0.9e-9                                                      # times distance and extent: a hit is at most so much farther
 LINE_ERROR = 2.0**-46
@@ -58,7 +59,7 @@ def put_scaled(t, x):
         size = max(size, abs(x[i]))
     e = math.frexp(size)[1] - 1
     for i in range(24):
-        x[i] = math.ldexp(x[i], -e)
+        x[i] = ldexp(x[i], -e)
     return size > 0.0, e + 1 if half > MAX_HALF else e
 
 
@@ -307,7 +308,7 @@ def first_time_within(t, kind, distance):
     extended, e = put_scaled(t, x)
     if not extended or math.frexp(distance)[1] - e > 4:                 # more than twice the extent
         return 0.0
-    limit = math.ldexp(distance, -e)
+    limit = ldexp(distance, -e)
     hit, s = limit + TOLERANCE * (limit + 1.0), 0.0
     for number in range(MAX_STEPS):
         nearest(x, kind, s)
