@@ -90,9 +90,10 @@ def what_counts(summary: dict[str, Any]) -> str:
     unit = f" {summary['unit']}" if summary["unit"] else ""
     options = summary["options"]
     deep = f" at least {options['min_depth']:g}{unit} deep" if options["min_depth"] else ""
-    inside = " and bodies inside others" if options["enclosed"] and len(summary["bodies"]) > 1 else ""
-    passing = " and what touches between frames, on straight lines" if options["between_frames"] else ""
-    parts = [f"faces that intersect or touch{deep}{inside}{passing}"]
+    things = [f"faces that intersect or touch{deep}"]
+    things += ["bodies inside others"] if options["enclosed"] and len(summary["bodies"]) > 1 else []
+    things += ["what touches between frames on straight lines"] if options["between_frames"] else []
+    parts = [" and ".join(filter(None, (", ".join(things[:-1]), things[-1])))]
     if summary["baseline"] is not None:
         parts.append(f"and do not do so in {summary['baseline']}")
     elif len(summary["frames"]) > 1:

@@ -200,6 +200,8 @@ def _event_row(event: ReportEvent, places: Mapping[int, int], bodies: int) -> di
     moments = {event.begin, event.end, event.worst_frame} | (set() if event.time is None else {event.before, event.after})
     if not moments <= set(places) or not 0 <= min(event[:2]) <= max(event[:2]) < bodies:
         raise ArgumentError(f"events: {event} has a frame or a body that the report does not have")
+    if event.time is not None and not event.before <= event.time <= event.after > event.before:
+        raise ArgumentError(f"events: {event} has a time that is not between the frames `before` and `after`")
     return {**event._asdict(), "begin": places[event.begin], "end": places[event.end], "place": places[event.worst_frame],
             "centre": [*map(float, event.centre)], "radius": float(event.radius),
             "marked": [[int(face) for face in faces] for faces in event.marked],
