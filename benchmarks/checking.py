@@ -13,7 +13,8 @@ page     the report of such a cloth in Chromium: milliseconds of its JavaScript 
 
 folder   bytes and seconds of a check whose pairs are mostly static: a shirt that a body pierces in every frame, and an arm that swings
          through both. Compared with a row for each pair and frame, which is what files of pairs had before, with a check without
-         depths and, given one, with another checkout, in turns. For 1,000 frames of 60,000 triangles: folder --faces 60000 --frames 1000
+         depths, with one of the motion between frames and, given one, with another checkout, in turns. For 1,000 frames of 60,000
+         triangles: folder --faces 60000 --frames 1000
 
 Kernels are compiled before; a file is in the cache of the operating system, as after it was written.
 """
@@ -179,7 +180,8 @@ def write_clothed(folder, faces, frames):
 def folder(folder, faces, frames, other):
     """Bytes of each file, of the whole folder, and of the rows that it stands for; seconds of the command, and of processors."""
     file, rows = write_clothed(folder, faces, frames), []
-    runs = {"depths": ((), None), "no depths": (("--no-depth",), None)} | ({"other checkout": ((), other)} if other else {})
+    runs = {"depths": ((), None), "no depths": (("--no-depth",), None),
+            "between frames": (("--no-depth", "--between-frames"), None)} | ({"other checkout": ((), other)} if other else {})
     for options, checkout in runs.values():
         check(file, folder / "warm", "--frames", "0:3", "--overwrite", *options, checkout=checkout)
     for jobs in (1, os.cpu_count() or 1):

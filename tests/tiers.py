@@ -70,7 +70,8 @@ FULL = {
 EXPERIMENTS = "experiments/"                                            # the folder of tests that run the experiments of papers, small
 # Cases of a file in all, or of a function, where the rules take more.
 SHORT = {"report/test_page.py": 2, "fuzz/test_fuzz.py::test_seeds": 1, "test_range.py::test_query_of_two_bodies": 3,
-         "query/test_frustum.py": 20}
+         "query/test_frustum.py": 20, "check/test_between_frames.py::test_contacts_that_no_frame_shows": 3,
+         "check/test_between_frames.py::test_a_bullet_passes_through_a_plate": 3}
 
 
 def is_small(value):

@@ -7,6 +7,7 @@ import pytest
 
 from pair_rows import npz_rows
 from pliant.check.baseline import BASELINE_FORMAT, KnownPairs, accept, read_known, write_baseline
+from pliant.check.classify import STATES
 from pliant.check.plan import CheckOptions, parse_baseline, parse_fail_rule
 from pliant.check.run import Output, check_animation
 from pliant.check.verdict import fails
@@ -183,9 +184,10 @@ def test_fail_rules_that_are_none(text):
 @pytest.mark.parametrize(("by_state", "depth", "failing"), [
     ({"new": 3}, 0.5, {"any", "new", "near", "depth>0.4"}), ({"static": 3}, None, {"any", "near"}), ({"known": 3}, None, {"any", "near"}),
     ({"near": 3}, None, {"near"}), ({"shallow": 3}, None, set()), ({}, None, set()), ({"enclosed": 1}, 0.1, {"any", "new", "near"}),
+    ({"between frames": 1}, None, {"any", "new", "near"}),
 ])
 def test_when_a_check_fails(by_state, depth, failing):
-    states = dict.fromkeys(("new", "static", "known", "shallow", "near", "enclosed"), 0) | by_state
+    states = dict.fromkeys(STATES, 0) | by_state
     summary = {"by_state": states, "deepest": None if depth is None else {"depth": depth}}
     rules = ("any", "new", "near", "depth>0.4", "depth>0.5")
     assert {rule for rule in rules if fails(summary, rule)} == failing

@@ -401,14 +401,15 @@ def test_the_file_of_pairs_is_as_documented(scene, tmp_path):
     columns = {"names": "|u1", "face_counts": "<i8", "frames": "<i4", "static_bodies": "<i4", "static_faces": "<i4", "static_state": "|u1",
                "first": "<i4", "last": "<i4", "bodies": "<i4", "faces": "<i4", "state": "|u1",
                "polygon_of_face": "<i4", "material_of_face": "<i4", "bone_of_face": "<i4", "materials": "|u1", "bones": "|u1",
-               "near_frame": "<i4", "near_bodies": "<i4", "near_faces": "<i4", "near_distance": "<f8"}
+               "near_frame": "<i4", "near_bodies": "<i4", "near_faces": "<i4", "near_distance": "<f8",
+               "motion_frame": "<i4", "motion_time": "<f8", "motion_bodies": "<i4", "motion_faces": "<i4", "motion_kind": "|i1"}
     with zipfile.ZipFile(tmp_path / "pairs.npz") as archive:
         assert [member.filename for member in archive.infolist()] == [f"{name}.npy" for name in ("meta", *columns)]
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
     with np.load(tmp_path / "pairs.npz", allow_pickle=False) as file:
         about = json.loads(file["meta"].tobytes())
-        assert about == {"format": "pliant pairs 3", "states": ["new", "static", "known"], "within": 0.01, "baseline": None,
-                         "enclosed": [[0, 2], [1, 2]]}
+        assert about == {"format": "pliant pairs 4", "states": ["new", "static", "known", "between frames"], "within": 0.01,
+                         "between_frames": False, "baseline": None, "enclosed": [[0, 2], [1, 2]]}
         assert json.loads(file["names"].tobytes()) == list(scene.names)
         assert file["face_counts"].tolist() == [len(faces) for faces in scene.faces] and file["frames"].tolist() == [2, 3]
         assert {name: file[name].dtype.str for name in columns} == columns

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant.check import events as module
-from pliant.check.classify import ENCLOSED, NEAR, NEW, STATIC, Group
-from pliant.check.events import EventTracker, depth_text, event_row, event_title, frames_text
+from pliant.check.between_frames import Passing
+from pliant.check.classify import BETWEEN, ENCLOSED, NEAR, NEW, STATIC, Group
+from pliant.check.events import EventTracker, depth_text, event_row, event_title, frames_text, time_text
 from pliant.check.results import without_contacts
 
 KEYS = st.tuples(st.integers(0, 1), st.integers(1, 2), st.sampled_from([NEW, STATIC, NEAR]))
@@ -70,3 +71,50 @@ def test_what_people_read():
         "arm, itself (hand – elbow)", "arm, itself (hand)", "arm, itself"]
     assert depth_text(0.0, "at least", "mm") == "–", "that says nothing"
     assert (depth_text(0.5, "inside", "mm"), depth_text(0.5, "at least"), depth_text(0.0, "none")) == ("0.5 mm", "at least 0.5", "–")
+
+
+def passing(before, first=0, second=1, pairs=2, share=0.25):
+    return Passing(first, second, pairs, before + 10 * share, before, before + 10)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=8))
+def test_what_no_frame_shows_belongs_to_the_event_beside_it(content):
+    """Of two bodies: do they meet in each frame, do they touch on the way to the next?"""
+    tracker, steps = EventTracker(), []
+    for k, (meets, passes) in enumerate(content):
+        tracker.add(10 * k, [Group(0, 1, NEW, 3, 0.5, 1, 0.0)] if meets else [])
+        tracker.add_motion([passing(10 * k)] if passes and k + 1 < len(content) else [])
+        steps += [(10 * k, meets, False), (10 * k, False, passes and k + 1 < len(content))]
+    tracker.finish()
+    runs = [[]]  # an event ends with a motion in which nothing happens, unless they meet before and after it
+    for k, (frame, meets, passes) in enumerate(steps):
+        is_motion = k % 2 == 1
+        if meets or passes:
+            runs[-1].append((frame, meets, passes))
+        elif not is_motion and not (k > 0 and steps[k - 1][2] and k + 1 < len(steps) and steps[k + 1][2]):
+            runs.append([])
+        elif is_motion and not (steps[k - 1][1] and k + 1 < len(steps) and steps[k + 1][1]):
+            runs.append([])
+    expected = []
+    for run in filter(None, runs):
+        frames, motions = [frame for frame, meets, _ in run if meets], [frame for frame, _, passes in run if passes]
+        ends = [*frames, *motions, *(frame + 10 for frame in motions)]
+        expected.append((min(ends), max(ends), len(frames), 2 * len(motions), motions[0] if motions else None, NEW if frames else BETWEEN))
+    found = [(e.begin, e.end, e.frames, e.between, e.passing and e.passing.before, e.state) for e in tracker.worst]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert tracker.counts[NEW] + tracker.counts[BETWEEN] == len(expected)
+
+
+def test_what_people_read_of_a_motion():
+    tracker = EventTracker()
+    tracker.add(19, [])
+    tracker.add_motion([Passing(0, 1, 4, 19.42, 19, 20)])
+    tracker.add(20, [])
+    tracker.finish()
+    row = event_row(tracker.worst[0], ["arm", "ball"])
+    assert (row["first"], row["last"], row["frames"], row["worst_frame"], row["between_pairs"], row["time"], row["motion"]) == (
+        19, 20, 0, 19, 4, 19.42, [19, 20])
+    assert (row["kind"], row["state"], event_title(row)) == ("touching", "between frames", "arm – ball")
+    assert frames_text(row, {}) == "between 19 and 20"
+    assert [time_text(row, labels) for labels in ({}, {19: "1019", 20: "1020"}, {19: "a", 20: "b"}, {19: "5", 20: "7"})] == [
+        "19.42", "1019.42", "19.42", "5.84"]

@@ -114,6 +114,23 @@ def test_what_is_read_is_what_was_told(page, frames):
     assert not page.is_visible("#progress") and not page.is_visible("#message")
 
 
+def test_a_time_between_two_frames(page, frames):
+    """Vertices of bodies whose faces stay are on straight lines; the faces of the event are marked, until another frame is asked for."""
+    found = page.evaluate("""(() => {
+        const between = { before: 3, after: 4, share: 0.25 };
+        report.jump(3, { between, first: 0, second: 1, marked: [[5], [2, 7]], frames: "between 16 and 18" });
+        return report.viewer.frame.pieces.map((each) => ({ ...each, grid: [...each.grid], marked: [...each.marked] }));
+    })()""")
+    assert page.inner_text("#drawn") == "the view shows the way between 16 and 18"
+    assert [piece["marked"] for piece in found] == [[5], [2, 7], []]
+    for piece, (start, faces), (end, _) in list(zip(found, frames[3].meshes, frames[4].meshes, strict=True))[:2]:
+        positions = np.array(piece["zero"]) + piece["step"] * np.array(piece["grid"]).reshape(-1, 3)
+        expected = 0.75 * start + 0.25 * end
+        assert np.abs(positions - expected)[faces].max() <= np.ptp(expected, axis=0).max() / 8_000
+    page.evaluate("report.jump(3)")
+    assert page.inner_text("#drawn") == ""
+
+
 def test_going_through_time(page):
     for key, expected in (("Right", 1), ("Right", 2), ("Left", 1), ("End", 11), ("Right", 11), ("Home", 0), ("Left", 0)):
         page.keyboard.press(key if key in ("Home", "End") else f"Arrow{key}")

@@ -146,7 +146,7 @@ def read_known(path: Path) -> KnownPairs:
     names = _names(path, arrays["names"].tobytes())
     pairs = [(arrays["bodies"], arrays["faces"])]
     if right == FORMAT:
-        pairs.append((arrays["static_bodies"], arrays["static_faces"]))
+        pairs += [(arrays[f"{kind}_bodies"], arrays[f"{kind}_faces"]) for kind in ("static", "motion")]
     bodies, faces = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
     return _checked(path, KnownPairs(names, arrays["face_counts"], bodies, faces, _enclosed(path, meta, len(names))))
 

@@ -1,4 +1,5 @@
-"""What each pair of a frame counts as: new, static, known, shallow, near, or two bodies of which one encloses the other.
+"""What each pair of a frame counts as: new, static, known, shallow, near, or two bodies of which one encloses the other; and what is only
+between frames.
 
     new        intersects, and is none of the following: these are the collisions
     static     intersects in every checked frame, where there is no baseline
@@ -6,6 +7,7 @@
     shallow    intersects less deep than `min_depth`
     near       does not intersect, but is within the tolerance
     enclosed   no pair of faces at all: one body is inside another (rows `enclosed` of the journal); it may be static or known as well
+    between frames   touches on the way from a frame to the next, and no frame shows it (`between_frames.py`)
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from pliant.check.depth import NO_DEPTH
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.pair_keys import Keys, contains, pair_keys, row_changes
 
-NEW, STATIC, KNOWN, SHALLOW, NEAR, ENCLOSED = range(6)
-STATES = ("new", "static", "known", "shallow", "near", "enclosed")  # by number
-COLLISIONS = (NEW, ENCLOSED)  # states that count
+NEW, STATIC, KNOWN, SHALLOW, NEAR, ENCLOSED, BETWEEN = range(7)
+STATES = ("new", "static", "known", "shallow", "near", "enclosed", "between frames")  # by number
+COLLISIONS = (NEW, ENCLOSED)  # states of frames that count
 
 
 class Group(NamedTuple):

@@ -4,7 +4,7 @@ A record is its kind, its frame, its length, a CRC of all of it, and the content
 while it was written, is the last one: it is cut off, and its frame is checked again. Frames may come in any order.
 
 Invariant: a frame is done when its pairs are in the file; its shapes, if there are any, were written before. Depths come later, when all
-frames are done and it is known which pairs count.
+frames are done and it is known which pairs count. The motion from a frame to the next one is that of the first; it needs the pairs of both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pliant.errors import ArgumentError, FileError
 
 RECORD_HEADER = struct.Struct("<4sIQI")  # kind, frame, bytes, CRC-32
-PLAN, WELDS, SHAPES, PAIRS, DEPTHS = b"PLAN", b"WELD", b"SHAP", b"PAIR", b"DEEP"
+PLAN, WELDS, SHAPES, PAIRS, DEPTHS, MOTION = b"PLAN", b"WELD", b"SHAP", b"PAIR", b"DEEP", b"MOVE"
 MAX_PLAN = 1 << 20  # maximum bytes of a plan
 SYNC_SECONDS = 1.0  # seconds between syncs: a killed process loses nothing, a power failure about so much
 
@@ -73,6 +73,11 @@ class Journal:
         """Frames whose depths are in the file."""
         return set(self._positions.get(DEPTHS, ()))
 
+    @property
+    def moved(self) -> set[int]:
+        """Frames whose motion to the next one is in the file."""
+        return set(self._positions.get(MOTION, ()))
+
     def add(self, frame: int, pairs: ArrayDict, shapes: ArrayDict | None) -> None:
         """Append the rows of a finished frame."""
         if shapes is not None:
@@ -83,6 +88,11 @@ class Journal:
     def add_depths(self, frame: int, depths: ArrayDict) -> None:
         """Append further columns of the pairs of a finished frame."""
         self._append(DEPTHS, frame, pack_arrays(depths))
+        self._sync_sometimes()
+
+    def add_motion(self, frame: int, rows: ArrayDict) -> None:
+        """Append the rows of the motion from a finished frame to the next one."""
+        self._append(MOTION, frame, pack_arrays(rows))
         self._sync_sometimes()
 
     def _sync_sometimes(self) -> None:
@@ -98,6 +108,10 @@ class Journal:
         """The pairs that `add` was given, with the columns of `add_depths`."""
         depths = unpack_arrays(self._read(DEPTHS, frame)) if frame in self._positions.get(DEPTHS, ()) else {}
         return unpack_arrays(self._read(PAIRS, frame)) | depths
+
+    def motion(self, frame: int) -> ArrayDict | None:
+        """The rows that `add_motion` was given; None of the last frame, and if the motion is not checked."""
+        return unpack_arrays(self._read(MOTION, frame)) if frame in self._positions.get(MOTION, ()) else None
 
     def shapes(self, frame: int) -> ArrayDict:
         """The shapes that `add` was given."""
@@ -135,7 +149,7 @@ class Journal:
             self._file.seek(end)
             kind, frame, length, crc = RECORD_HEADER.unpack(self._file.read(RECORD_HEADER.size))
             begin = end + RECORD_HEADER.size
-            if kind not in (PLAN, WELDS, SHAPES, PAIRS, DEPTHS) or length > size - begin or (kind == PLAN) != (end == 0):
+            if kind not in (PLAN, WELDS, SHAPES, PAIRS, DEPTHS, MOTION) or length > size - begin or (kind == PLAN) != (end == 0):
                 break
             content = self._file.read(length)
             if record_checksum(kind, frame, content) != crc:

@@ -1,7 +1,8 @@
-"""The files of pairs, format "pliant pairs 3": NPZ, Parquet, CSV; and what is known of faces (`face_table.py`).
+"""The files of pairs, format "pliant pairs 4": NPZ, Parquet, CSV; and what is known of faces (`face_table.py`).
 
 Pairs of faces that intersect are intervals of frames (`static_pairs.py`), so that one that stays is a row and not a row for each frame.
-Near pairs of a tolerance have another distance in each frame, and a row for each. The same pairs give the same bytes. `docs/checking.md`
+Near pairs of a tolerance have another distance in each frame, and a row for each. Pairs that touch only between two frames have a row and
+a time. The same pairs give the same bytes. `docs/checking.md`
 explains all columns.
 """
 
@@ -10,15 +11,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zipfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEW, STATES, STATIC
+from pliant.check.classify import BETWEEN, KNOWN, NEW, STATES, STATIC
 from pliant.check.face_table import face_table
 from pliant.check.journal import Journal
 from pliant.check.pair_keys import Keys, contains, split_keys
@@ -27,10 +30,11 @@ from pliant.check.static_pairs import Intervals
 from pliant.core.archive import META, atomic_file
 from pliant.errors import MissingExtraError
 
-FORMAT = "pliant pairs 3"
-FILE_STATES = STATES[: KNOWN + 1]  # by number
+FORMAT = "pliant pairs 4"
+FILE_STATES = (*STATES[: KNOWN + 1], STATES[BETWEEN])  # by number
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # of ZIP members, fixed: the same pairs give the same bytes
 TABLE_COLUMNS = ("first", "last", "body_a", "body_b", "face_a", "face_b", "state")
+NO_TIME = np.nan  # of pairs that a frame shows
 #: Arrays of the NPZ: dtype, and numbers in a row.
 LAYOUT: dict[str, tuple[str, int]] = {
     "names": ("|u1", 1), "face_counts": ("<i8", 1), "frames": ("<i4", 1),
@@ -38,6 +42,8 @@ LAYOUT: dict[str, tuple[str, int]] = {
     "first": ("<i4", 1), "last": ("<i4", 1), "bodies": ("<i4", 2), "faces": ("<i4", 2), "state": ("|u1", 1),
     "polygon_of_face": ("<i4", 1), "material_of_face": ("<i4", 1), "bone_of_face": ("<i4", 1), "materials": ("|u1", 1), "bones": ("|u1", 1),
     "near_frame": ("<i4", 1), "near_bodies": ("<i4", 2), "near_faces": ("<i4", 2), "near_distance": ("<f8", 1),
+    "motion_frame": ("<i4", 1), "motion_time": ("<f8", 1), "motion_bodies": ("<i4", 2), "motion_faces": ("<i4", 2),
+    "motion_kind": ("|i1", 1),
 }  # fmt: skip
 
 
@@ -49,7 +55,7 @@ class PairSource(NamedTuple):
     meta: ReportMeta
     intervals: Intervals
     known: Keys  # ascending
-    header: dict[str, Any]  # `within`, `baseline`, `enclosed`
+    header: dict[str, Any]  # `within`, `between_frames`, `baseline`, `enclosed`
 
     @property
     def has_baseline(self) -> bool:
@@ -76,10 +82,27 @@ class PairSource(NamedTuple):
             yield {"frame": np.full(int(separate.sum()), frame, np.int32), **{name: rows[name][separate] for name in
                                                                             ("bodies", "faces", "distance")}}  # fmt: skip
 
-    @property
-    def near_count(self) -> int:
-        """The number of near pairs."""
-        return sum(len(rows["frame"]) for rows in self.near())
+    def motion(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Pairs that touch only between each frame and the next: columns frame, after, bodies, faces, time, kind."""
+        for frame, after in pairwise(self.frames):
+            rows = self.journal.motion(frame)
+            if rows is not None:
+                count = len(rows["time"])
+                yield {"frame": np.full(count, frame, np.int32), "after": np.full(count, after, np.int32),
+                       **{name: rows[name] for name in ("time", "bodies", "faces", "kind")}}  # fmt: skip
+
+    def count(self, prefix: str) -> int:
+        """The number of rows of the arrays with this prefix, of PARTS; else of intervals."""
+        return sum(len(rows["frame"]) for rows in PARTS[prefix](self)) if prefix in PARTS else self.intervals.size
+
+
+#: Rows of some frames at a time, by the prefix of their arrays.
+PARTS = {"near_": PairSource.near, "motion_": PairSource.motion}
+
+
+def part_of(name: str) -> str:
+    """The prefix of an array, if it is one of PARTS."""
+    return next((prefix for prefix in PARTS if name.startswith(prefix)), "")
 
 
 def write_pairs(path: Path, source: PairSource) -> Path:
@@ -103,43 +126,60 @@ def write_npz(path: Path, source: PairSource) -> None:
         "bones": np.frombuffer(json.dumps(table.bones).encode(), np.uint8),
     }  # fmt: skip
     columns: dict[str, Any] = {"first": 0, "last": 1, "bodies": slice(2, 4), "faces": slice(4, 6)}
-    near = source.near_count
+    counts = {prefix: source.count(prefix) for prefix in ("", *PARTS)}
     with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name in (META, *LAYOUT):
             dtype, width = LAYOUT.get(name, ("|u1", 1))
-            count = len(arrays[name]) if name in arrays else near if name.startswith("near_") else source.intervals.size
+            prefix = part_of(name)
+            count = len(arrays[name]) if name in arrays else counts[prefix]
             with archive.open(zipfile.ZipInfo(f"{name}.npy", ZIP_DATE), "w", force_zip64=True) as member:
                 head = {"descr": dtype, "fortran_order": False, "shape": (count, width) if width > 1 else (count,)}
                 np.lib.format.write_array_header_1_0(member, head)
                 if name in arrays:
                     member.write(np.ascontiguousarray(arrays[name], dtype).tobytes())
-                elif name.startswith("near_"):
-                    for rows in source.near():
-                        member.write(np.ascontiguousarray(rows[name.removeprefix("near_")], dtype).tobytes())
+                elif prefix:
+                    for rows in PARTS[prefix](source):
+                        member.write(np.ascontiguousarray(rows[name.removeprefix(prefix)], dtype).tobytes())
                 else:
                     for chunk, states in source.rows():
                         member.write(np.ascontiguousarray(states if name == "state" else chunk[:, columns[name]], dtype).tobytes())
 
 
 def table_parts(source: PairSource) -> Iterator[list[NDArray[Any]]]:
-    """The columns of one table: static pairs, the others, near pairs; TABLE_COLUMNS, and with a tolerance the distance."""
-    with_distance = source.header["within"] is not None
+    """The columns of one table: static pairs, the others, near pairs, those between frames; TABLE_COLUMNS and `extra_columns`."""
+    extra = extra_columns(source)
+
+    def part(*columns: NDArray[Any], distance: NDArray[Any] | float = 0.0, time: NDArray[Any] | float = NO_TIME) -> list[NDArray[Any]]:
+        more = {"distance": distance, "time": time}
+        return [*columns, *(np.broadcast_to(np.float64(more[name]), len(columns[0])) for name in extra)]
+
     bodies, faces, states = source.static()
     ends = [np.full(len(states), frame, np.int32) for frame in (source.frames[0], source.frames[-1])]
-    yield [*ends, *bodies.T, *faces.T, states, *([np.zeros(len(states))] if with_distance else [])]
+    yield part(*ends, *bodies.T, *faces.T, states)
     for chunk, states in source.rows():
-        yield [*chunk.T, states, *([np.zeros(len(states))] if with_distance else [])]
+        yield part(*chunk.T, states)
     for rows in source.near():
-        yield [rows["frame"], rows["frame"], *rows["bodies"].T, *rows["faces"].T, np.zeros(len(rows["frame"]), np.uint8), rows["distance"]]
+        yield part(rows["frame"], rows["frame"], *rows["bodies"].T, *rows["faces"].T, np.zeros(len(rows["frame"]), np.uint8),
+                   distance=rows["distance"])  # fmt: skip
+    for rows in source.motion():
+        state = np.full(len(rows["frame"]), FILE_STATES.index(STATES[BETWEEN]), np.uint8)
+        yield part(rows["frame"], rows["after"], *rows["bodies"].T, *rows["faces"].T, state, time=rows["time"])
+
+
+def extra_columns(source: PairSource) -> list[str]:
+    """The columns after TABLE_COLUMNS: with a tolerance the distance, with the motion between frames the time."""
+    asked = {"distance": source.header["within"] is not None, "time": source.header["between_frames"]}
+    return [name for name, wanted in asked.items() if wanted]
 
 
 def write_parquet(path: Path, source: PairSource) -> None:
     """Write the columns of `table_parts`; the states are numbers, whose names and those of bodies are in the metadata of the schema."""
     arrow, parquet = parquet_package()
-    kinds = [*([arrow.int32()] * 6), arrow.uint8(), *([arrow.float64()] if source.header["within"] is not None else [])]
+    extra = extra_columns(source)
+    kinds = [*([arrow.int32()] * 6), arrow.uint8(), *([arrow.float64()] * len(extra))]
     header = {"format": FORMAT, "states": FILE_STATES, **source.header, "bodies": [body.name for body in source.meta.bodies],
               "face_counts": [count.faces for count in source.meta.counts], "frames": source.frames}  # fmt: skip
-    schema = arrow.schema(list(zip((*TABLE_COLUMNS, "distance"), kinds, strict=False)), metadata={"pliant": json.dumps(header)})
+    schema = arrow.schema(list(zip((*TABLE_COLUMNS, *extra), kinds, strict=True)), metadata={"pliant": json.dumps(header)})
     with atomic_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
         for columns in table_parts(source):
             if len(columns[0]):
@@ -174,21 +214,23 @@ def write_csv(path: Path, source: PairSource) -> None:
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")
-        extra = ["distance"] if source.header["within"] is not None else []
+        extra = extra_columns(source)
         writer.writerow([*TABLE_COLUMNS, "name_a", "name_b", "polygon_a", "polygon_b", "material_a", "material_b", "bone_a", "bone_b",
                          *extra])  # fmt: skip
         names = [spreadsheet_text(body.name) for body in source.meta.bodies]
         for columns in table_parts(source):
             for row in zip(*(column.tolist() for column in columns), strict=True):
-                first, last, a, b, one, other, state, *distance = row
+                first, last, a, b, one, other, state, *numbers = row
+                more = dict(zip(extra, numbers, strict=True))
                 sides = [(a, one), (b, other)]
                 may_differ = [source.meta.bodies[body].kind == "soup" and last != source.frames[0] for body in (a, b)]
                 labels = ["" if other_faces else spreadsheet_text(str(find(*side)))
                           for find in (source.meta.polygon, source.meta.material, source.meta.bone)
                           for side, other_faces in zip(sides, may_differ, strict=True)]  # fmt: skip
-                shown = "near" if distance and distance[0] > 0 else FILE_STATES[state]
+                shown = "near" if more.get("distance", 0.0) > 0 else FILE_STATES[state]
+                numbers = ["" if math.isnan(number) else number for number in numbers]
                 frames = [spreadsheet_text(source.meta.frame_label(frame)) for frame in (first, last)]
-                writer.writerow([*frames, a, b, one, other, shown, names[a], names[b], *labels, *distance])
+                writer.writerow([*frames, a, b, one, other, shown, names[a], names[b], *labels, *numbers])
         text.flush()
         text.detach()
 
@@ -196,7 +238,7 @@ def write_csv(path: Path, source: PairSource) -> None:
 def write_events(path: Path, summary: dict[str, Any], meta: ReportMeta) -> Path:
     """Write the events of a summary as CSV, with the labels of frames."""
     columns = ("kind", "state", "body_a", "body_b", "bone_a", "bone_b", "first", "last", "frames", "worst_frame", "depth", "depth_kind",
-               "distance", "worst_pairs", "pairs")  # fmt: skip
+               "distance", "worst_pairs", "pairs", "between_pairs", "time")  # fmt: skip
     with atomic_file(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
         writer = csv.writer(text, lineterminator="\n")

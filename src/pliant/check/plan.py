@@ -66,6 +66,7 @@ class CheckOptions:
     ignore : rules "A:B"; these pairs of bodies are excluded
     groups : {name: patterns, separated by commas}
     within : also report pairs of faces within this distance, and all distances
+    between_frames : also report what touches between two frames and in neither; vertices move on straight lines from frame to frame
     enclosed : also report bodies that lie inside a closed body without touching it
     adjacent : "exact", or "ignore": no pairs of faces that share a vertex
     engine, device : "tree" or "image"; "cpu" or "cuda", for the image engine
@@ -85,6 +86,7 @@ class CheckOptions:
     ignore: Sequence[str] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
     within: float | None = None
+    between_frames: bool = False
     enclosed: bool = True
     adjacent: Adjacent = "exact"
     engine: str = "tree"
@@ -112,6 +114,7 @@ class CheckOptions:
             raise ArgumentError(f"{'min-depth' if self.min_depth else 'fail-on'}: needs depths, which depth=False leaves out")
         parse_fail_rule(self.fail_on)
         validate.flag("enclosed", self.enclosed)
+        validate.flag("between-frames", self.between_frames)
         if self.within is not None:
             validate.number("within", self.within, 0.0)
             if self.engine != "tree":

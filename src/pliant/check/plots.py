@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_ROWS, MAX_COLUMNS = 16, 600  # of the map of bodies: the pairs of bodies with the most contacts, and the maximum number of columns
-COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b", "in every frame": "#d5d8dc",
-           "known": "#d5d8dc", "shallow": "#e5e8e8"}
+COLOURS = {"between bodies": "#c0392b", "with themselves": "#e59866", "meet": "#c0392b", "near": "#f0c27b", "between frames": "#7d3c98",
+           "in every frame": "#d5d8dc", "known": "#d5d8dc", "shallow": "#e5e8e8"}
 MAX_NAME = 24  # characters of a name
 
 
@@ -36,7 +36,7 @@ def write_plots(folder: Path, summary: dict[str, Any], counts: dict[str, NDArray
     """`pairs.png`, and with several pairs of bodies that collide `bodies.png`; none if there are no pairs."""
     from matplotlib.figure import Figure
 
-    if not summary["pairs"]:
+    if not (summary["pairs"] or any(summary["between_frames"] or ())):
         return []
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     plot_frames(figure, summary["frames"], counts)

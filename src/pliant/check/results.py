@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 import pliant
 from pliant.check.baseline import Baseline
+from pliant.check.between_frames import motion_at, passings
 from pliant.check.classify import (
+    BETWEEN,
     COLLISIONS,
     ENCLOSED,
     KNOWN,
@@ -93,17 +95,18 @@ class CheckTotals(NamedTuple):
     frames: list[int]
     between: NDArray[np.int64]  # (k,) pairs of faces of different bodies, in each frame, of all states
     self_pairs: NDArray[np.int64]  # of bodies with themselves
-    states: NDArray[np.int64]  # (k, 6) pairs of each state; of "enclosed", pairs of bodies
+    states: NDArray[np.int64]  # (k, 7) pairs of each state; of "enclosed", pairs of bodies; of "between frames", until the next frame
     new_self: NDArray[np.int64]  # (k,) new pairs of bodies with themselves
     near_misses: NDArray[np.int64]  # (k,) near pairs of bodies that do not touch in that frame
     bodies: dict[tuple[int, int], PairTotals]  # by two body indices
     worst: list[Contact]  # the worst contacts that count, the deepest first
     contact_count: int  # of all contacts that count
     loads: NDArray[np.int64]  # (l, 3) frame, body, pairs that count in which it takes part
-    seconds: NDArray[np.float64]  # reading, queries, depths
+    seconds: NDArray[np.float64]  # reading, queries, depths, motion between frames
     events: EventTracker
     deepest: tuple[int, Group] | None  # the deepest collision: (frame, group)
     enclosed_aside: int  # two bodies, one inside the other, that are static or known
+    touched_known: NDArray[np.int64]  # ascending keys of known pairs that touch between frames
 
 
 def without_contacts(groups: list[Group]) -> list[Group]:
@@ -121,12 +124,13 @@ class PairTotals(NamedTuple):
     worst_pairs: int = 0
     new: int = 0
     depth: float = 0.0
+    between_frames: int = 0
 
     def add(self, frame: int, pairs: int, new: int, depth: float) -> PairTotals:
         """With one more frame, later than those so far: the worst is the deepest, of equally deep ones that with the most pairs."""
         worse = (depth, pairs) > (self.depth, self.worst_pairs)
         return PairTotals(self.pairs + pairs, self.frames + 1, frame if worse else self.worst_frame, pairs if worse else self.worst_pairs,
-                          self.new + new, max(self.depth, depth))  # fmt: skip
+                          self.new + new, max(self.depth, depth), self.between_frames)  # fmt: skip
 
 
 def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> CheckTotals:
@@ -134,10 +138,10 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
     between, self_pairs, new_self, near_misses = (np.zeros(len(frames), np.int64) for _ in range(4))
     states, events, deepest = np.zeros((len(frames), len(STATES)), np.int64), EventTracker(), None
     bodies, worst, loads = dict[tuple[int, int], PairTotals](), list[Contact](), list[NDArray[np.int64]]()
-    seconds, contact_count = np.zeros(3), 0
+    seconds, contact_count, known = np.zeros(4), 0, [np.zeros(0, np.int64)]
     for k, frame in enumerate(frames):
-        rows = journal.pairs(frame)
-        seconds = seconds + np.concatenate([rows["seconds"], rows.get("depth_seconds", np.zeros(1))])
+        rows, motion = journal.pairs(frame), journal.motion(frame)
+        seconds[:3] += np.concatenate([rows["seconds"], rows.get("depth_seconds", np.zeros(1))])
         groups = list(classifier.groups(rows, classifier.states(rows)))
         misses = without_contacts(groups)
         events.add(frame, misses)
@@ -165,11 +169,21 @@ def sum_frames(journal: Journal, frames: list[int], classifier: Classifier) -> C
             load.update(dict.fromkeys({*two}, group.pairs))
         for two, (pairs, new, depth) in sums.items():
             bodies[two] = bodies.get(two, PairTotals()).add(frame, int(pairs), int(new), depth)
+        if motion is not None:
+            passed = passings(motion, frame, frames[k + 1])
+            events.add_motion(passed)
+            known.append(motion["known"])
+            seconds[3] += motion["seconds"][0]
+            for each in passed:
+                two, states[k, BETWEEN] = (each.first, each.second), states[k, BETWEEN] + each.pairs
+                before = bodies.get(two, PairTotals(worst_frame=frame))
+                bodies[two] = before._replace(between_frames=before.between_frames + each.pairs)
+                load.update(dict.fromkeys({*two}, each.pairs))
         worst = sorted(worst, key=sort_key)[:MAX_ROWS]
         loads.append(np.array([[frame, *item] for item in sorted(load.items())], np.int64).reshape(-1, 3))
     events.finish()
     return CheckTotals(frames, between, self_pairs, states, new_self, near_misses, bodies, worst, contact_count, np.concatenate(loads),
-                       seconds, events, deepest, len(classifier.enclosures))  # fmt: skip
+                       seconds, events, deepest, len(classifier.enclosures), np.unique(np.concatenate(known)))  # fmt: skip
 
 
 def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, sums: CheckTotals, baseline: Baseline,
@@ -179,10 +193,10 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
     by_state = dict(zip(STATES, sums.states.sum(axis=0).tolist(), strict=True))
     event_counts = {state: sums.events.counts[k] for k, state in enumerate(STATES)}
     counting = sums.states[:, list(COLLISIONS)].sum(axis=1)
-    new = sums.states[:, NEW]
+    new, found_known = sums.states[:, NEW], len(np.union1d(intervals.found_known, sums.touched_known))
     order = np.lexsort((np.array(frames), -new))[:MAX_WORST].tolist()
     found: dict[str, Any] = {
-        "format": "pliant check 3", "pliant": pliant.__version__, "name": animation.name,
+        "format": "pliant check 4", "pliant": pliant.__version__, "name": animation.name,
         "files": [file.name for file in animation.files[:1000]], "notes": [*animation.notes, *baseline.notes],
         "rate": animation.rate, "up": animation.up, "unit": animation.unit, "options": asdict(options),
         "verdict": verdict_of(event_counts), "failed": False, "baseline": baseline.label,
@@ -190,8 +204,7 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
                    for name, body, count in zip(names, meta.bodies, meta.counts, strict=True)],
         "pairs": int(total.sum()), "touching": int(total.sum()) - by_state["near"], "frames_with_pairs": int((total > 0).sum()),
         "frames_with_collisions": int((counting > 0).sum()), "by_state": by_state,
-        "static_pairs": len(intervals.static), "known_pairs": len(intervals.found_known),
-        "resolved_pairs": len(baseline.keys) - len(intervals.found_known),
+        "static_pairs": len(intervals.static), "known_pairs": found_known, "resolved_pairs": len(baseline.keys) - found_known,
         "enclosed_aside": sums.enclosed_aside, "event_counts": event_counts,
         "events": [event_row(event, names) for event in sums.events.worst],
         "deepest": sums.deepest and {"frame": sums.deepest[0], "bodies": list(sums.deepest[1][:2]),
@@ -199,12 +212,13 @@ def make_summary(animation: Animation, options: CheckOptions, meta: ReportMeta, 
                                      "depth_kind": DEPTH_KINDS[sums.deepest[1].kind]},
         "frames": frames, "frame_labels": frame_labels(meta, frames),
         "between": sums.between.tolist(), "with_self": sums.self_pairs.tolist(),
+        "between_frames": sums.states[:-1, BETWEEN].tolist() if options.between_frames else None,
         "touching_pairs": (total - sums.states[:, NEAR]).tolist(), "new_pairs": new.tolist(),
         "by_bodies": [{"bodies": list(two), "names": [names[k] for k in two], **pair._asdict(), "depth": rounded(pair.depth)}
                       for two, pair in sorted(sums.bodies.items(), key=worst_first)],
         "worst_frames": [{"frame": frames[k], "pairs": int(new[k])} for k in order if new[k]],
         "worst_contacts": [{**each._asdict(), "depth": rounded(each.depth)} for each in sums.worst[:MAX_WORST]],
-        "seconds": dict(zip(("reading", "queries", "depths"), np.round(sums.seconds, 3).tolist(), strict=True)),
+        "seconds": dict(zip(("reading", "queries", "depths", "between_frames"), np.round(sums.seconds, 3).tolist(), strict=True)),
     }  # fmt: skip
     found["failed"] = fails(found, options.fail_on)
     return found
@@ -215,9 +229,18 @@ def name_bones(events: list[dict[str, Any]], meta: ReportMeta, journal: Journal,
     for event in events:
         bodies = [meta.bodies[body] for body in event["bodies"]]
         if any(body.bones for body in bodies):
-            rows = journal.pairs(event["worst_frame"])
-            faces = rows["faces"][event_pairs(event, rows, classifier)]
+            faces = event_faces(event, journal, classifier)
             event["bones"] = [most_common_bone(body, faces[:, column]) for column, body in enumerate(bodies)]
+
+
+def event_faces(event: dict[str, Any], journal: Journal, classifier: Classifier) -> NDArray[np.int32]:
+    """(m, 2): the faces that meet in the worst frame of an event; of one that no frame shows, when they first touch between frames."""
+    if event["state"] == STATES[BETWEEN]:
+        motion = journal.motion(event["motion"][0])
+        assert motion is not None
+        return motion_at(event, motion)[0]
+    rows = journal.pairs(event["worst_frame"])
+    return np.asarray(rows["faces"][event_pairs(event, rows, classifier)], np.int32)
 
 
 def most_common_bone(body: ReportBody, faces: NDArray[np.int32]) -> str | None:

@@ -11,10 +11,9 @@ import hashlib
 import json
 import math
 import os
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
@@ -27,7 +26,9 @@ import pliant
 from pliant.check import results, write_report
 from pliant.check.baseline import Baseline, find_baseline
 from pliant.check.classify import NEAR, NEW, STATIC, Classifier
+from pliant.check.jobs import make_workers, map_frames
 from pliant.check.journal import Journal, discard_journal, stored_welds
+from pliant.check.motions import check_motions
 from pliant.check.pair_files import PairSource, parquet_package, write_events, write_faces, write_pairs
 from pliant.check.plan import CheckOptions, make_pair_filter, select_frames
 from pliant.check.report_meta import ReportMeta, make_meta
@@ -37,7 +38,6 @@ from pliant.check.welding import prepare_welds, weld_notes
 from pliant.check.worker import FrameWorker, drawn_arrays, find_contacts
 from pliant.core import validate
 from pliant.core.archive import atomic_file
-from pliant.core.threads import use_threads
 from pliant.core.validate_table import read_bytes
 from pliant.errors import FileError
 from pliant.io.animation import Animation
@@ -49,8 +49,7 @@ OUTPUTS = (*dict.fromkeys(name for names in TABLES.values() for name in names), 
 MAX_SHAPE_BYTES = 600_000_000  # maximum bytes of shapes that a journal keeps for the report
 MAX_SUMMARY = 1 << 30  # maximum bytes
 MOTION_NOTE = ("Frames are checked, not the motion between them: bodies that pass through each other between two frames are missed; "
-               "a larger --rate checks more frames")  # fmt: skip
-POLL_SECONDS = 0.1  # seconds between checks for Ctrl-C
+               "--between-frames finds them")  # fmt: skip
 
 
 class CheckProgress(NamedTuple):
@@ -121,7 +120,8 @@ class CheckFindings(NamedTuple):
 def check_animation(animation: Animation, options: CheckOptions, output: Output, *, jobs: int = 1, resume: bool = False,
                     overwrite: bool = False, progress: Callable[[CheckProgress], None] | None = None,
                     writing: Callable[[str], None] | None = None,
-                    welding: Callable[[int, int], None] | None = None) -> CheckResult:  # fmt: skip
+                    welding: Callable[[int, int], None] | None = None,
+                    moving: Callable[[int, int], None] | None = None) -> CheckResult:  # fmt: skip
     """Find all intersections in every frame of an animation, and write the result files.
 
     animation : see `read`
@@ -133,6 +133,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     progress : called after every frame
     writing : called with the name of each file before it is written
     welding : called while frames are compared to find vertices that stay together, with the frames so far and of all
+    moving : called after each motion from a frame to the next, with the motions so far and of all
 
     Ctrl-C loses at most the frames in progress: the journal in the folder keeps all others.
     """
@@ -153,7 +154,7 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
     welds = prepare_welds(animation, options.weld, stored_welds(path, expected) if resume else {}, welding)
     worker = FrameWorker(animation, options, pair_filter)
     worker.move(frames[0])
-    notes = weld_notes(worker.bodies) + ((MOTION_NOTE,) if animation.frames > 1 else ())
+    notes = weld_notes(worker.bodies) + ((MOTION_NOTE,) if animation.frames > 1 and not options.between_frames else ())
     meta = make_meta(animation, worker.bodies, output.report, frames[0])
     baseline = find_baseline(animation, options, pair_filter, meta)
     worker.first_faces = meta.faces
@@ -168,6 +169,8 @@ def check_animation(animation: Animation, options: CheckOptions, output: Output,
         journal.add_welds(welds)
         try:
             check_frames(workers, frames, journal, meta, set(frames[::every]) if every else set(), progress)
+            if options.between_frames:
+                notes += check_motions(workers, frames, journal, meta, baseline, moving)
             intervals = results.find_intervals(journal, frames, meta, baseline)
         except BaseException:
             if not journal.done:
@@ -233,7 +236,7 @@ def write_outputs(animation: Animation, options: CheckOptions, output: Output, f
     """Write all result files, and delete those of an earlier check that this one does not write."""
     folder, (journal, frames, meta, baseline, intervals, classifier, enclosed) = output.folder, found
     announce("pairs")
-    header = {"within": options.within, "baseline": baseline.label, "enclosed": enclosed}
+    header = {"within": options.within, "between_frames": options.between_frames, "baseline": baseline.label, "enclosed": enclosed}
     source = PairSource(journal, frames, meta, intervals, baseline.keys, header)
     files = [write_pairs(folder / TABLES[output.form][0], source)]
     if output.form == "parquet":
@@ -267,7 +270,7 @@ def make_plan(animation: Animation, check_options: CheckOptions, frames: list[in
         state = file.stat()
         file_hash.update(os.fsencode(file.name) + f"\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
     options = {name: value for name, value in asdict(check_options).items() if name not in ("policy", "volume", "frames", "fail_on")}
-    return {"format": "pliant check 3", "known": "" if baseline is None else known_digest(baseline),
+    return {"format": "pliant check 4", "known": "" if baseline is None else known_digest(baseline),
             "pliant": pliant.__version__, "files": file_hash.hexdigest(), "rate": animation.rate,
             "clip": animation.asked.clip, "as": animation.asked.numbered, "start": animation.asked.start,
             "bodies": [actor.name for actor in animation.actors], "options": options, "notes": list(animation.notes),
@@ -297,66 +300,6 @@ def finished_result(output: Output, plan: dict[str, Any], options: CheckOptions)
     except (FileError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return CheckResult(summary, files, True)
-
-
-def make_workers(first: FrameWorker, jobs: int) -> list[FrameWorker]:
-    """So many workers, each with bodies of its own."""
-    workers = [first, *(FrameWorker(first.animation, first.options, first.asked) for _ in range(jobs - 1))]
-    for worker in workers:
-        worker.first_faces = first.first_faces
-    return workers
-
-
-def map_frames(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """The results of `process` for all frames: in order, or with several workers as they finish."""
-    if min(len(workers), len(frames)) <= 1:
-        yield from (process(workers[0], frame) for frame in frames)
-        return
-    with use_threads(1):  # frames already run in parallel
-        yield from map_in_threads(workers, frames, process)
-
-
-def map_in_threads(workers: list[FrameWorker], frames: list[int], process: Callable[[FrameWorker, int], Any]) -> Iterator[Any]:
-    """The results of `process`, as they finish. The threads are daemons: a stopped check need not wait for slow frames."""
-    todo, lock, stop = iter(frames), threading.Lock(), threading.Event()
-    outputs: queue.Queue[Any] = queue.Queue(len(workers))
-
-    def put(item: Any) -> None:
-        while not stop.is_set():
-            try:
-                return outputs.put(item, timeout=POLL_SECONDS)
-            except queue.Full:
-                continue
-
-    def run_worker(worker: FrameWorker) -> None:
-        try:
-            while not stop.is_set():
-                with lock:
-                    frame = next(todo, None)
-                if frame is None:
-                    break
-                put((process(worker, frame), None))
-        except BaseException as error:  # the waiting thread raises it
-            put((None, error))
-        put(None)
-
-    try:
-        for lane in workers:
-            threading.Thread(target=run_worker, args=(lane,), daemon=True, name="pliant check").start()
-        running = len(workers)
-        while running:
-            try:
-                item = outputs.get(timeout=POLL_SECONDS)
-            except queue.Empty:
-                continue
-            if item is None:
-                running -= 1
-            elif item[1] is not None:
-                raise item[1]
-            else:
-                yield item[0]
-    finally:
-        stop.set()
 
 
 def write_summary(path: Path, summary: dict[str, Any]) -> Path:

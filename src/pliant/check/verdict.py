@@ -1,6 +1,6 @@
 """The verdict of a check in words, and whether it fails.
 
-    collisions   pairs that are new, or a body inside another
+    collisions   pairs that are new, a body inside another, or what touches only between frames
     known        only pairs that are known, static or shallow
     near         only near pairs, beside these
     clean        nothing at all
@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pliant.check.classify import BETWEEN, STATES
 from pliant.check.plan import parse_fail_rule
+
+BETWEEN_FRAMES = STATES[BETWEEN]
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
@@ -20,7 +23,7 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 def verdict_of(event_counts: dict[str, int]) -> str:
     """The verdict of the numbers of events by state."""
-    if event_counts["new"] or event_counts["enclosed"]:
+    if event_counts["new"] or event_counts["enclosed"] or event_counts[BETWEEN_FRAMES]:
         return "collisions"
     if event_counts["near"]:
         return "near"
@@ -33,7 +36,7 @@ def fails(summary: dict[str, Any], rule: str) -> bool:
     by_state = summary["by_state"]
     if name == "depth":
         return bool(summary["deepest"] is not None and summary["deepest"]["depth"] > depth)
-    collisions = by_state["new"] + by_state["enclosed"]
+    collisions = by_state["new"] + by_state["enclosed"] + by_state[BETWEEN_FRAMES]
     if name == "new":
         return bool(collisions)
     return bool(collisions + by_state["known"] + by_state["static"] + (by_state["near"] if name == "near" else 0))
@@ -44,10 +47,13 @@ def headline(summary: dict[str, Any]) -> str:
     kind, frames = summary["verdict"], len(summary["frames"])
     events, by_state = summary["event_counts"], summary["by_state"]
     if kind == "collisions":
-        count = events["new"] + events["enclosed"]
+        count, unseen = events["new"] + events["enclosed"], events[BETWEEN_FRAMES]
+        if not count:
+            return f"{plural(unseen, 'collision')} between frames, which no frame shows, of {plural(frames, 'frame')}."
         where = f"in {summary['frames_with_collisions']:,} of {plural(frames, 'frame')}"
         new = "new " if summary["baseline"] is not None else ""
-        return f"{plural(count, f'{new}collision')} {where}, {plural(by_state['new'], 'pair of triangles', 'pairs of triangles')}."
+        return f"{plural(count, f'{new}collision')} {where}, {plural(by_state['new'], 'pair of triangles', 'pairs of triangles')}" + (
+            f"; {unseen:,} more only between frames." if unseen else ".")
     if kind == "near":
         return f"Nothing meets, but {plural(events['near'], 'near miss', 'near misses')} in {plural(frames, 'frame')}."
     if kind == "known":
@@ -84,8 +90,10 @@ def what_counts(summary: dict[str, Any]) -> str:
     unit = f" {summary['unit']}" if summary["unit"] else ""
     options = summary["options"]
     deep = f" at least {options['min_depth']:g}{unit} deep" if options["min_depth"] else ""
-    inside = " and bodies inside others" if options["enclosed"] and len(summary["bodies"]) > 1 else ""
-    parts = [f"faces that intersect or touch{deep}{inside}"]
+    things = [f"faces that intersect or touch{deep}"]
+    things += ["bodies inside others"] if options["enclosed"] and len(summary["bodies"]) > 1 else []
+    things += ["what touches between frames on straight lines"] if options["between_frames"] else []
+    parts = [" and ".join(filter(None, (", ".join(things[:-1]), things[-1])))]
     if summary["baseline"] is not None:
         parts.append(f"and do not do so in {summary['baseline']}")
     elif len(summary["frames"]) > 1:

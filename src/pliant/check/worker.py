@@ -56,6 +56,7 @@ class FrameWorker:
         self._compared: list[tuple[Body, bool]] = []  # of each body: the object that was compared with its first faces, and the result
         self._depths = DepthFinder(options.min_depth)
         self.bodies: list[Body] = []
+        self.frame: int | None = None  # where the bodies are; None: elsewhere
         self.scene, self._places, self._ids = Scene(), dict[int, int](), dict[int, int]()  # body index by scene id, and back
         self._enclosed = EnclosedFinder()
         self._any_self = bool(pair_filter.allowed_self.any())
@@ -65,6 +66,7 @@ class FrameWorker:
     def move(self, frame: int | None) -> None:
         """Move all bodies to a frame; None: to their rest pose."""
         label = "rest pose" if frame is None else f"frame {frame}"
+        self.frame = None
         for place, actor in enumerate(self.animation.actors):
             before = self.bodies[place] if self.bodies[place:] else None
             try:
@@ -75,6 +77,11 @@ class FrameWorker:
                 raise FileError(f"{self.animation.name}: {label}, {actor.name}: {error}") from None
             if body is not before:
                 self._replace(place, before, body)
+        self.frame = frame
+
+    def is_tested(self, place: int) -> bool:
+        """Whether a body is tested with any other, or with itself."""
+        return place in self._ids
 
     def _replace(self, place: int, before: Body | None, body: Body) -> None:
         """Put a body into the scene, in the group of its kind; the scene has only bodies that the filter tests."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.check.classify import KNOWN, NEAR, NEW, SHALLOW, STATIC, Classifier, event_pairs
-from pliant.check.events import depth_text, event_title, frames_text
+from pliant.check.between_frames import motion_at
+from pliant.check.classify import BETWEEN, KNOWN, NEAR, NEW, SHALLOW, STATES, STATIC, Classifier, event_pairs
+from pliant.check.events import depth_text, event_title, frames_text, time_text
 from pliant.check.journal import ArrayDict, Journal
 from pliant.check.pair_keys import face_offsets
 from pliant.check.report_meta import ReportMeta
@@ -22,6 +23,7 @@ from pliant.io.animation import Animation
 from pliant.report.data import ReportData, ReportEvent, Snapshot, Verdict
 from pliant.report.html import write_report
 
+MAX_MARKED = 500  # faces of an event between frames that are marked, of each body
 QUIET_SERIES = {"in every frame": STATIC, "known": KNOWN, "shallow": SHALLOW}
 
 
@@ -45,10 +47,19 @@ def write(path: Path, animation: Animation, meta: ReportMeta, journal: Journal, 
 
 def report_event(row: dict[str, Any], meta: ReportMeta, journal: Journal, classifier: Classifier) -> ReportEvent:
     """An event of the summary as a row of the report, with the place to look at."""
+    labels = dict(enumerate(meta.frame_labels or ()))
+    if row["state"] == STATES[BETWEEN]:
+        motion = journal.motion(row["motion"][0])
+        assert motion is not None
+        faces, place, radius = motion_at(row, motion)
+        return ReportEvent(row["bodies"][0], row["bodies"][1], row["kind"], row["state"], event_title(row), row["first"], row["last"],
+                           f"{frames_text(row, labels)} (at {time_text(row, labels)})", row["worst_frame"], "–", row["between_pairs"],
+                           relative_point(place, meta.origin), min(radius, MAX_COORDINATE), row["time"], row["motion"][0], row["motion"][1],
+                           [np.unique(faces[:, side])[:MAX_MARKED].tolist() for side in (0, 1)])  # fmt: skip
     centre, radius = focus(row, meta, journal, classifier)
     depth = f"{row['distance']:.3g} apart" if row["kind"] == "near" else depth_text(row["depth"], row["depth_kind"])
     return ReportEvent(row["bodies"][0], row["bodies"][1], row["kind"], row["state"], event_title(row), row["first"], row["last"],
-                       frames_text(row, dict(enumerate(meta.frame_labels or ()))), row["worst_frame"], depth, row["worst_pairs"], centre,
+                       frames_text(row, labels), row["worst_frame"], depth, row["worst_pairs"], centre,
                        radius)  # fmt: skip
 
 
@@ -86,9 +97,10 @@ def relative_vertices(shapes: ArrayDict, place: int, origin: NDArray[np.float64]
 
 def pair_counts(sums: CheckTotals, with_tolerance: bool) -> dict[str, NDArray[np.int64]]:
     """New pairs of faces in every frame: between bodies and self-collisions, or, with a tolerance, intersecting ones and near misses."""
+    passed = {"between frames": sums.states[:, BETWEEN]} if sums.states[:, BETWEEN].any() else {}
     if with_tolerance:
-        return {"meet": sums.states[:, NEW], "near": sums.near_misses}
-    return {"between bodies": sums.states[:, NEW] - sums.new_self, "with themselves": sums.new_self}
+        return {"meet": sums.states[:, NEW], "near": sums.near_misses, **passed}
+    return {"between bodies": sums.states[:, NEW] - sums.new_self, "with themselves": sums.new_self, **passed}
 
 
 def quiet_counts(sums: CheckTotals) -> dict[str, NDArray[np.int64]]:

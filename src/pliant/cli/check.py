@@ -101,6 +101,8 @@ Group = Annotated[list[str] | None, query_option(metavar="NAME=PATTERN,…", hel
 SelfPairs = Annotated[bool, query_option("--self/--no-self", help="Report self-collisions.")]
 BetweenBodies = Annotated[bool, query_option("--between/--no-between", help="Report pairs of different bodies.")]
 Tolerance = Annotated[float | None, query_option(metavar="TOL", help="Also report pairs within TOL.", show_default="collisions only")]
+BetweenFrames = Annotated[bool, query_option(
+    "--between-frames", help="Also report what touches between two frames and in neither; vertices move on straight lines.")]
 Enclosed = Annotated[bool, query_option("--enclosed/--no-enclosed", help="Report bodies that lie inside a closed body.")]
 AdjacentRule = Annotated[Adjacent, query_option(help="Test faces that share a vertex by an exact rule, or never.")]
 Engines = Annotated[Engine, Option(help="BVH traversal, or the image engine.")]
@@ -138,6 +140,7 @@ def check(
     self_pairs: SelfPairs = True,
     between: BetweenBodies = True,
     within: Tolerance = None,
+    between_frames: BetweenFrames = False,
     enclosed: Enclosed = True,
     adjacent: AdjacentRule = Adjacent.exact,
     engine: Engines = Engine.tree,
@@ -172,9 +175,10 @@ def check(
         from pliant.check.run import Output
 
         options = make_options(frames=frames, between=between, with_self=self_pairs, pairs=tuple(pairs or ()), ignore=tuple(ignore or ()),
-                               groups=parse_groups(group or []), within=within, enclosed=enclosed, adjacent=adjacent.value,
-                               engine=engine.value, device=device.value, policy=policy, volume=volume, weld=parse_weld(weld),
-                               baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on, up=up.value)  # fmt: skip
+                               groups=parse_groups(group or []), within=within, between_frames=between_frames, enclosed=enclosed,
+                               adjacent=adjacent.value, engine=engine.value, device=device.value, policy=policy, volume=volume,
+                               weld=parse_weld(weld), baseline=baseline, depth=depth, min_depth=min_depth, fail_on=fail_on,
+                               up=up.value)  # fmt: skip
         animation = read_files(files, FileOptions(rate, clip, numbered, start))
     output = Output(make_folder(out), form.value, report, int(1e6 * report_mb), report)
     print_animation(animation, console)
@@ -324,7 +328,10 @@ def progress_callbacks(progress: Progress) -> dict[str, Callable[..., None]]:
     def on_weld(frame: int, frames: int) -> None:
         progress.update(task, description="Comparing vertices", total=frames, completed=frame)
 
-    return {"progress": on_frame, "writing": on_file, "welding": on_weld}
+    def on_motion(done: int, total: int) -> None:
+        progress.update(task, description="Checking the motion between frames", total=total, completed=done, detail="")
+
+    return {"progress": on_frame, "writing": on_file, "welding": on_weld, "moving": on_motion}
 
 
 def print_result(result: CheckResult, console: Console) -> None:
@@ -341,8 +348,9 @@ def print_result(result: CheckResult, console: Console) -> None:
     print_events(summary, console)
     times = summary["seconds"]
     if not result.resumed:
-        sums = f"reading {times['reading']:.1f}, queries {times['queries']:.1f}, depths {times['depths']:.1f} (sums over all jobs)"
-        console.print(f"{times['total']:.1f} s, of it {sums}.")
+        motion = f"motion between frames {times['between_frames']:.1f}, " if summary["options"]["between_frames"] else ""
+        sums = f"reading {times['reading']:.1f}, queries {times['queries']:.1f}, {motion}depths {times['depths']:.1f}"
+        console.print(f"{times['total']:.1f} s, of it {sums} (sums over all jobs).")
     console.print(f"Written: {', '.join(str(file) for file in result.files)}", markup=False, soft_wrap=True)
 
 
@@ -351,11 +359,12 @@ def print_events(summary: dict[str, Any], console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from pliant.check.events import depth_text, event_title, frames_text
+    from pliant.check.events import depth_text, event_title, frames_text, time_text
+    from pliant.check.verdict import BETWEEN_FRAMES
 
     labels = dict(zip(summary["frames"], summary["frame_labels"] or map(str, summary["frames"]), strict=True))
     counts, unit = summary["event_counts"], summary["unit"]
-    for title, states in (("Collisions", ("new", "enclosed")), ("Near, without collisions", ("near",))):
+    for title, states in (("Collisions", ("new", "enclosed", BETWEEN_FRAMES)), ("Near, without collisions", ("near",))):
         rows, total = [row for row in summary["events"] if row["state"] in states], sum(counts[state] for state in states)
         if not rows:
             continue
@@ -364,7 +373,9 @@ def print_events(summary: dict[str, Any], console: Console) -> None:
             table.add_column(heading, justify="left" if heading == "bodies" else "right", overflow="fold")
         for row in rows[:MAX_TABLE_ROWS]:
             size = f"{row['distance']:.3g} {unit}".strip() if states == ("near",) else depth_text(row["depth"], row["depth_kind"], unit)
-            cells = event_title(row), frames_text(row, labels), labels[row["worst_frame"]], size, f"{row['worst_pairs']:,}"
+            unseen = row["state"] == BETWEEN_FRAMES
+            when = time_text(row, labels) if unseen else labels[row["worst_frame"]]
+            cells = event_title(row), frames_text(row, labels), when, size, f"{row['between_pairs' if unseen else 'worst_pairs']:,}"
             table.add_row(*map(Text, cells))
         console.print(table)
         if total > MAX_TABLE_ROWS:

@@ -96,7 +96,8 @@ class ReportEvent(NamedTuple):
 
     first, second : indices of the bodies
     kind : "touching", "near" or "enclosed"
-    state : "new", "static", "known", "shallow", "near" or "enclosed"; only "new" and "enclosed" are collisions
+    state : "new", "static", "known", "shallow", "near", "enclosed" or "between frames"; only "new", "enclosed" and "between frames"
+        are collisions
     title : the bodies, for people
     begin, end : the first and the last frame
     frames : these, for people
@@ -104,6 +105,8 @@ class ReportEvent(NamedTuple):
     depth : there, for people
     pairs : pairs of faces there
     centre, radius : the place to look at there
+    time : when the bodies meet, in frames, if no frame shows it: the view shows positions between the frames `before` and `after`
+    marked : the faces of both bodies that meet then
     """
 
     first: int
@@ -119,6 +122,10 @@ class ReportEvent(NamedTuple):
     pairs: int
     centre: tuple[float, float, float]
     radius: float
+    time: float | None = None
+    before: int = 0
+    after: int = 0
+    marked: Sequence[Sequence[int]] = ()
 
 
 class Verdict(NamedTuple):

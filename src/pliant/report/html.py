@@ -68,7 +68,8 @@ def write_report(path: str | os.PathLike[str], report: ReportData, most_bytes: i
 def _priority_frames(report: ReportData) -> list[int]:
     """Indices of the frames of the worst events and contacts."""
     places = {int(frame): place for place, frame in enumerate(report.frames)}
-    frames = dict.fromkeys([event.worst_frame for event in report.events[:MAX_PRIORITY]]
+    moments = [(event.worst_frame,) if event.time is None else (event.before, event.after) for event in report.events[:MAX_PRIORITY]]
+    frames = dict.fromkeys([frame for moment in moments for frame in moment]
                            + [contact.frame for contact in report.contacts[: 10 * MAX_PRIORITY]])  # fmt: skip
     return [places[frame] for frame in frames if frame in places][:MAX_PRIORITY]
 
@@ -196,10 +197,21 @@ def _contact_row(contact: Contact, places: Mapping[int, int]) -> list[float]:
 
 
 def _event_row(event: ReportEvent, places: Mapping[int, int], bodies: int) -> dict[str, Any]:
-    if not {event.begin, event.end, event.worst_frame} <= set(places) or not 0 <= min(event[:2]) <= max(event[:2]) < bodies:
+    moments = {event.begin, event.end, event.worst_frame} | (set() if event.time is None else {event.before, event.after})
+    if not moments <= set(places) or not 0 <= min(event[:2]) <= max(event[:2]) < bodies:
         raise ArgumentError(f"events: {event} has a frame or a body that the report does not have")
+    if event.time is not None and not event.before <= event.time <= event.after > event.before:
+        raise ArgumentError(f"events: {event} has a time that is not between the frames `before` and `after`")
     return {**event._asdict(), "begin": places[event.begin], "end": places[event.end], "place": places[event.worst_frame],
-            "centre": [*map(float, event.centre)], "radius": float(event.radius)}  # fmt: skip
+            "centre": [*map(float, event.centre)], "radius": float(event.radius),
+            "marked": [[int(face) for face in faces] for faces in event.marked],
+            **({"between": None} if event.time is None else _moment(event, event.time, places))}  # fmt: skip
+
+
+def _moment(event: ReportEvent, time: float, places: Mapping[int, int]) -> dict[str, Any]:
+    """When an event is that no frame shows: after which frame, and how far on the way to the next one."""
+    share = (time - event.before) / (event.after - event.before)
+    return {"between": {"before": places[event.before], "after": places[event.after], "share": min(max(share, 0.0), 1.0)}}
 
 
 def _body_loads(report: ReportData, places: Mapping[int, int], most_bytes: int) -> list[list[int]]:

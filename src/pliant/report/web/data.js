@@ -111,6 +111,22 @@ class Frames {
     }
   }
 
+  /** The positions at a time between two frames, where vertices move on straight lines; these faces of two bodies are marked. Null, if the
+   * view lacks one of the frames. */
+  between({ before, after, share }, { first, second, marked }) {
+    const [one, other] = [before, after].map((place) => this.list.find((frame) => frame.place === place));
+    if (!one || !other) return null;
+    const pieces = one.pieces.map((piece, body) => {
+      const next = other.pieces[body], faces = [[first, 0], [second, 1]].filter(([each]) => each === body).flatMap(([, k]) => marked[k] ?? []);
+      const marks = { marked: Uint32Array.from(new Set(faces)), near: new Uint32Array(0), quiet: new Uint32Array(0) };
+      if (piece.faces !== next.faces || piece.grid.length !== next.grid.length) return { ...piece, ...marks };
+      const step = Math.max(piece.step, next.step) || 1, a = ((1 - share) * piece.step) / step, b = (share * next.step) / step;
+      const zero = piece.zero.map((value, axis) => (1 - share) * value + share * next.zero[axis]);
+      return { ...piece, ...marks, zero, step, grid: piece.grid.map((value, k) => Math.round(a * value + b * next.grid[k])) };
+    });
+    return { place: before, pieces };
+  }
+
   /** The frame that is nearest to a place among those that are read; of two the earlier. */
   nearest(place) {
     const list = this.list;

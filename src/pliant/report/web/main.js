@@ -63,9 +63,9 @@ class Page {
     byId("notes").append(...pageData.notes.map((text) => made("li", "", text)));
   }
 
-  /** Go to the worst frame of an event, look at it, and show its bodies alone. */
+  /** Go to the worst frame of an event, or to its time between two frames, look at it, and show its bodies alone. */
   open(event) {
-    this.jump(event.place);
+    this.jump(event.place, event.between && event);
     this.isolate([event.first, event.second]);
     this.viewer?.focus(event.centre, 1.5 * event.radius);
   }
@@ -125,9 +125,10 @@ class Page {
     return low - 1;
   }
 
-  /** By the user: stop playing and go there. */
-  jump(place) {
+  /** By the user: stop playing and go there; or to the time of an event between two frames, near that place. */
+  jump(place, moment = null) {
     this.play(false);
+    this.moment = moment;
     this.go(place);
   }
 
@@ -135,14 +136,16 @@ class Page {
     if (!pageData.frames.length) return;
     const start = performance.now();
     this.place = Math.min(pageData.frames.length - 1, Math.max(0, place));
-    const frame = this.viewer && this.stops ? this.frames.nearest(this.place) : null;
+    const between = this.viewer && this.moment && this.frames.between(this.moment.between, this.moment);
+    const frame = between || (this.viewer && this.stops ? this.frames.nearest(this.place) : null);
     if (frame) this.viewer.show(frame);
     for (const each of this.charts) each.mark(this.place);
     this.bodies.count(this.place, frame);
     byId("scrub").value = this.place;
     byId("now").textContent = `frame ${pageData.labels?.[this.place] ?? pageData.frames[this.place]} · ${(pageData.frames[this.place] / pageData.rate).toFixed(2)} s`;
     const other = frame && frame.place !== this.place;
-    byId("drawn").textContent = other ? `the view shows frame ${labelOf(frame.place)}, the nearest it has` : "";
+    const passing = between && `the view shows the way ${this.moment.frames}`;
+    byId("drawn").textContent = passing || (other ? `the view shows frame ${labelOf(frame.place)}, the nearest it has` : "");
     this.tellLevel();
     this.cost = performance.now() - start;
   }
@@ -159,6 +162,7 @@ class Page {
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
     byId("sign").setAttribute("d", on ? PAUSE : PLAY);
     if (!on) return;
+    this.moment = null;
     const last = this.placeOf(Math.max(0, this.stops - 1));
     if (this.place >= last && !byId("loop").checked) this.go(0);
     this.time = pageData.frames[this.place];

@@ -65,7 +65,7 @@ function contactsTable(go) {
 /** The table of events: collisions and near misses, and behind a button those that are known, static or shallow. */
 function eventsTable(go) {
   const { events } = pageData, folded = (each) => ["static", "known", "shallow"].includes(each.state);
-  const states = { near: "near", static: "in every frame", known: "known", shallow: "shallow", enclosed: "enclosed" };
+  const states = { near: "near", static: "in every frame", known: "known", shallow: "shallow", enclosed: "enclosed", "between frames": "no frame shows it" };
   const rows = events.map((each) => [
     [states[each.state] ? `${each.title} (${states[each.state]})` : each.title, "name"],
     [each.frames, "number"],
