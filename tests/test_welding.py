@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 
 import pliant as pl
+from pliant.core import validate_weld
 from pliant.errors import ArgumentTypeError, MeshError
-from pliant.welding import check_weld, count_welded, has_welded, make_weld_map, split_welds
+from pliant.welding import count_welded, has_welded, make_weld_map, split_welds
 
 
 def naive_map(shapes, weights=None):
@@ -58,7 +59,7 @@ def test_a_map_of_the_user_is_taken_as_it_is():
                                  ([0, 1, 2, 1, 2, -1], MeshError, "row 5 is -1"), ([0.0] * 6, ArgumentTypeError, "array of float64")):
         with pytest.raises(kind, match=message):
             pl.Body(corners, faces, weld=wrong)
-    assert check_weld(False) is None and check_weld(True) == 0.0 and check_weld(0.5) == 0.5
+    assert [validate_weld.weld("weld", given) for given in (False, True, 0.5)] == [None, 0.0, 0.5]
 
 
 BOOK = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]], float)

@@ -19,7 +19,7 @@ import pliant.refit  # policies, builders and volume types register themselves
 import pliant.tree
 import pliant.volume  # noqa: F401
 from pliant.body_file import read_body, write_body
-from pliant.core import validate
+from pliant.core import validate, validate_weld
 from pliant.core.soa import aligned_zeros
 from pliant.core.threads import ReadLock, ReadWriteLock
 from pliant.errors import ArgumentError, ArgumentTypeError, MeshError
@@ -40,7 +40,7 @@ from pliant.refit.policy_files import policy_table
 from pliant.tree.features import LeafFeatures, MeshFeatures, find_features, leaf_features
 from pliant.typing import BodyOptions, BuilderName, MeshLike, PolicyLike, SparseWeights, VolumeName
 from pliant.volume.protocol import VOLUME_TYPES
-from pliant.welding import check_weld, make_weld_map
+from pliant.welding import make_weld_map
 
 IDENTITY_LIST = IDENTITY.tolist()
 DEFAULTS = {"build": "sah", "arity": 8, "leaf": 8}                      # options that `repr` shows only where they differ
@@ -89,7 +89,7 @@ class Body(QueryBody):
                  build: BuilderName = "sah", arity: Literal[2, 4, 8] = 8, leaf: int = 8, policy: PolicyLike = "auto",
                  origin: ArrayLike | None = None, build_poses: ArrayLike | Iterable[ArrayLike] | None = None,
                  weld: bool | float | ArrayLike = False, key_poses: ArrayLike | Iterable[ArrayLike] | None = None) -> None:
-        options, welding = resolve_options(volume, build, policy_table(policy), arity, leaf), check_weld(weld)
+        options, welding = resolve_options(volume, build, policy_table(policy), arity, leaf), validate_weld.weld("weld", weld)
         rows, indices = validate.mesh(vertices, faces)
         fixed_origin = None if origin is None else validate.point("origin", origin)
         build_vertices = None if build_poses is None else mean_pose(validate.targets("build_poses", build_poses, len(rows)))
@@ -187,7 +187,7 @@ class Body(QueryBody):
             policy_options["name"] = BLENDED.name
             policy_options.setdefault("between", between)
         options = resolve_options(volume, build, policy_options, arity, leaf, policies)
-        welding = check_weld(weld)
+        welding = validate_weld.weld("weld", weld)
         shapes = validate.targets("targets", targets)
         if validate.flag("relative", relative) and base is None:
             raise ArgumentTypeError("relative: targets are relative to a base, and none is given")
@@ -237,7 +237,7 @@ class Body(QueryBody):
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":
             policy_options["name"] = CONVEX.name
-        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), check_weld(weld)
+        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), validate_weld.weld("weld", weld)
         rows, indices = validate.mesh(rest, faces)
         motion = blended_motion(rows, weights, maps, origin)
         body = cls.__new__(cls)
@@ -263,7 +263,7 @@ class Body(QueryBody):
         policy_options: dict[str, Any] = policy_table(policy, policies)
         if policy_options.get("name") == "auto":
             policy_options["name"] = own
-        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), check_weld(weld)
+        options, welding = resolve_options(volume, build, policy_options, arity, leaf, policies), validate_weld.weld("weld", weld)
         body = cls.__new__(cls)
         body._initialize(motion, faces_checked, options, make_weld_map(welding, [motion.vertices], motion.count),
                          motion.vertices.copy() if options.policy.motion else None)

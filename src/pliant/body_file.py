@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core import archive, validate
+from pliant.core import archive, validate, validate_weld
 from pliant.errors import ArgumentError, ArgumentTypeError, FileError
 from pliant.motion.motion import MOTIONS, MotionFile, type_of
 from pliant.refit.key_poses import check_key_poses
@@ -62,7 +62,7 @@ def read_body(path):
         if transform is not None:
             validate.check_transform_range("transform", transform, motion.bound_after(None, None),
                                            partial(motion.vertices_after, None, None))
-        weld_map: Any = validate.weld_map("same", arrays["same"], shapes.shape[1])
+        weld_map: Any = validate_weld.weld_map("same", arrays["same"], shapes.shape[1])
         nodes = arrays["child"], arrays["count"], arrays["leaf_faces"]
         tree = validated_tree(*nodes, weld_map[faces], options.arity, options.leaf)
         if np.array_equal(weld_map, np.arange(len(weld_map))):

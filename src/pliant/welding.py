@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from pliant.core import validate
-from pliant.errors import ArgumentTypeError
+from pliant.core import validate_weld
 from pliant.geometry.mesh import weld_map
 
 Floats = NDArray[np.float64]
@@ -22,27 +21,17 @@ WeldMap = NDArray[np.int32]
 Weld = bool | float | WeldMap
 
 
-def check_weld(weld: bool | float | ArrayLike) -> Any:
-    """`weld` as a user gives it: None for no welding, 0.0 for equal positions, a distance, or a weld map."""
-    if isinstance(weld, np.ndarray | list | tuple) and np.ndim(weld):
-        found = np.asarray(weld)
-        if found.dtype.kind not in "iu":
-            raise ArgumentTypeError(f"weld: expected True, False, a distance or an integer for each vertex, got an array of {found.dtype}")
-        return found
-    return validate.weld("weld", weld)
-
-
 def make_weld_map(weld: Any, shapes: Iterable[Floats], count: int, skin: Any = None) -> WeldMap | None:
     """The weld map of `count` vertices; None if none is wanted.
 
-    weld : what `check_weld` returns
+    weld : what `validate_weld.weld` returns
     shapes : (count, 3) each; merged vertices agree in all of them
     skin : (begins, map_ids, weights), by vertex; merged vertices have equal rows
     """
     if weld is None:
         return None
     if isinstance(weld, np.ndarray):
-        return np.asarray(validate.weld_map("weld", weld.astype(np.int64, copy=False), count), np.int32)
+        return np.asarray(validate_weld.weld_map("weld", weld.astype(np.int64, copy=False), count), np.int32)
     found: WeldMap | None = None
     for rows in shapes:
         found = weld_map(rows, weld) if found is None else split_welds(found, rows, weld)

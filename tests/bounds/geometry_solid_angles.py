@@ -3,34 +3,20 @@
 Points are the corners of the triangle and the point from which it is seen.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 import attack
 from pliant.geometry import solid_angle
+from pliant.geometry.triangle_overlap import Triangle
 from revealed import compiled
 
 LONG = np.longdouble
 MAX_SIZE = 2.0**20                                                       # coordinates that float32 lanes get: local ones, scaled
 
 
-class Corners(NamedTuple):
-    """A triangle, as in leaves."""
-    ax: float
-    ay: float
-    az: float
-    bx: float
-    by: float
-    bz: float
-    cx: float
-    cy: float
-    cz: float
-
-
 @compiled
 def run_half_angles(t, error, out):
-    angle, unsure = solid_angle.half_angles(Corners(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8]), t[9], t[10], t[11], error)
+    angle, unsure = solid_angle.half_angles(Triangle(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8]), t[9], t[10], t[11], error)
     out[0], out[1] = angle, np.float32(1) if unsure else np.float32(0)
     return 0
 

@@ -1,8 +1,10 @@
 """The cache of compiled kernels: whose folder it is, what its name depends on, what it saves, and what is thrown away."""
 
+import importlib
 import os
 import shutil
 import stat
+import sys
 import time
 from pathlib import Path
 from textwrap import dedent
@@ -184,6 +186,24 @@ def test_an_edited_kernel_of_others_is_compiled_again(tmp_path, edited):
         assert run() == ["33", "0"]
         write(1)
         assert run() == ["110", "1"]
+
+
+def test_objects_beside_a_kernel_are_not_asked_for_attributes(tmp_path, monkeypatch):
+    """A module may hold any object. Some end the program when they are asked for a name that they do not know, as pytest's marks do."""
+    (tmp_path / "touchy.py").write_text("""
+class Touchy:
+    def __getattr__(self, name):
+        raise SystemExit(name)
+
+something = Touchy()
+
+def function():
+    pass
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    touchy = importlib.import_module("touchy")
+    assert cache.external_sources(touchy.function) == [str(tmp_path / "touchy.py")]
+    monkeypatch.delitem(sys.modules, "touchy")
 
 
 def test_bodies_of_others_count_for_all_kernels(tmp_path):

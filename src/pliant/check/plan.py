@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pliant.core import validate
+from pliant.core import validate, validate_weld
 from pliant.errors import ArgumentError
 from pliant.image.options import DEVICES
 from pliant.query.collide.two_bodies import ENGINES
@@ -104,7 +104,7 @@ class CheckOptions:
         validate.choice("device", self.device, DEVICES)
         validate.choice("policy", self.policy, POLICIES)
         validate.choice("volume", self.volume, VOLUME_TYPES)
-        validate.weld("weld", self.weld)
+        validate_weld.weld_distance("weld", self.weld)
         validate.choice("up", self.up, UP_AXES)
         parse_baseline(self.baseline)
         validate.number("min-depth", self.min_depth, 0.0)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 
 from pliant.body import Body
 from pliant.check.journal import ArrayDict
+from pliant.core import validate_weld
 from pliant.io.animation import Animation, FrameActor, find_welds
-from pliant.welding import check_weld, count_welded
+from pliant.welding import count_welded
 
 
 def prepare_welds(animation: Animation, weld: float | bool, stored: ArrayDict, progress: Callable[[int, int], None] | None) -> ArrayDict:
     """Find the weld maps of all actors; returns them for the journal. `stored`: those that the journal of a stopped check has."""
-    tolerance = check_weld(weld)
+    tolerance = validate_weld.weld("weld", weld)
     if tolerance is None:
         return {}
     moving = {f"w{place}": actor for place, actor in enumerate(animation.actors) if isinstance(actor, FrameActor) and actor.frames > 1}

@@ -10,6 +10,7 @@ So an edit of a command or a reader recompiles nothing, and an edit of a kernel 
 for a generic function may be part of any kernel; its sources count for all of them.
 """
 import hashlib
+import inspect
 import os
 import stat
 import sys
@@ -96,7 +97,7 @@ def external_sources(function):
 def _module_of(value):
     """The name of a module, or of the module that defines a value."""
     try:
-        origin = getattr(value, "py_func", value)
+        origin = inspect.getattr_static(value, "py_func", value)        # without __getattr__: some objects end the program there
         return origin.__name__ if isinstance(origin, type(sys)) else str(getattr(origin, "__module__", ""))
     except Exception:                                                   # a module may hold any object, with any __getattr__
         return ""

@@ -367,29 +367,6 @@ def check_transform_range(name, matrix, bound, vertices):
         raise MeshError(f"{name}: puts vertex {row}, {rows[row].tolist()}, beyond the largest numbers{_bad_row_count(bad)}")
 
 
-def weld(name, value):
-    """None for False, 0.0 for True, or a positive distance."""
-    if isinstance(value, (bool, np.bool_)):
-        return 0.0 if value else None
-    if not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ArgumentTypeError(f"{name}: expected True, False or a distance, got {type(value).__name__} {value!r}")
-    if not 0 < value < np.inf:
-        raise ArgumentError(f"{name}: expected True, False or a positive distance, got {value!r}")
-    return float(value)
-
-
-def weld_map(name, value, n_vertices):
-    """`value` (n_vertices,) int32: for each vertex the lowest one that it is welded to."""
-    if value.shape != (n_vertices,):
-        raise MeshError(f"{name}: expected shape ({n_vertices},), one index a vertex, got {value.shape}")
-    bad = (value < 0) | (value > np.arange(n_vertices))
-    bad |= value[np.where(bad, 0, value)] != value
-    if bad.any():
-        row = int(bad.argmax())
-        raise MeshError(f"{name}: row {row} is {value[row]}, not the lowest of the vertices that are one{_bad_row_count(bad)}")
-    return value
-
-
 # --- helpers -----------------------------------------------------------------------------------------------------------------
 
 def _array(name, value):

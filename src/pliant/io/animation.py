@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pliant.body import Body
+from pliant.core import validate_weld
 from pliant.errors import ArgumentError, MeshError
 from pliant.io.limits import display_name, refuse
-from pliant.welding import WeldMap, check_weld, has_welded, make_weld_map, split_welds
+from pliant.welding import WeldMap, has_welded, make_weld_map, split_welds
 
 Floats = NDArray[np.float64]
 Faces = NDArray[np.int32]
@@ -244,7 +245,7 @@ class FrameActor(Actor):
 
     def _weld_option(self, weld: Any) -> Any:
         """What `weld` is for the body of frame 0: vertices that stay together in all frames."""
-        tolerance = check_weld(weld)
+        tolerance = validate_weld.weld("weld", weld)
         if not isinstance(tolerance, float) or self.frames == 1:
             return weld
         with self._weld_lock:

@@ -153,6 +153,17 @@ def box_of_points(asked, points, order, begin, end):
 
 
 @helper
+def push_children(nodes, leaves, i, mask, stack, top):
+    """Put the children of node i in the mask on the stack; the new top."""
+    while mask != 0:
+        k, mask = ctz(mask), mask & (mask - 1)
+        stack[top] = np.int64(nodes[i]["child"][k])
+        prefetch_child(nodes, leaves, stack[top])
+        top += 1
+    return top
+
+
+@helper
 def faces_meet_box(leaves, leaf, box):
     """May a face of the leaf meet the box? By the box around each face."""
     a = lanes(leaves, leaf)
@@ -178,11 +189,7 @@ def is_clear(nodes, leaves, asked, box, stack):
             count = np.int64(nodes[current]["count"])
             n_v += count
             mask = movemask(overlap(lanes(nodes, current), box)) & ((np.int64(1) << count) - 1)
-            while mask != 0:
-                k, mask = ctz(mask), mask & (mask - 1)
-                stack[top] = np.int64(nodes[current]["child"][k])
-                prefetch_child(nodes, leaves, stack[top])
-                top += 1
+            top = push_children(nodes, leaves, current, mask, stack, top)
         else:
             refresh_leaf(leaves, ~current, frame, fill, context)
             n_p += popcount(np.int64(leaves[~current]["used"]))
@@ -227,11 +234,7 @@ def winding_by_line(nodes, leaves, flat, asked, line, t, stack):
             mask = (np.int64(1) << count) - 1
             if not blind:
                 mask &= children_on_line(load_bounds(nodes, current), nodes, current, line)
-            while mask != 0:
-                k, mask = ctz(mask), mask & (mask - 1)
-                stack[top] = np.int64(nodes[current]["child"][k])
-                prefetch_child(nodes, leaves, stack[top])
-                top += 1
+            top = push_children(nodes, leaves, current, mask, stack, top)
             continue
         leaf = ~current
         refresh_leaf(leaves, leaf, frame, fill, context)
