@@ -85,9 +85,7 @@ RADIUS = 0.6 * edge_length                                              # neighb
 class Contacts:
     """What the solver takes of the features that are near: gap = normals · (rows @ cloth + what the body adds)."""
 
-    def __init__(self, body_motion):
-        to_body = pl.within(cloth, body, RADIUS, features=True)
-        to_cloth = pl.self_within(cloth, RADIUS, features=True)
+    def __init__(self, to_body, to_cloth, body_motion):
         of_cloth = np.arange(4) < np.array([1, 3, 2])[to_body.kinds][:, None]   # the vertices of the first feature
         vertices, weights = to_body.vertices, to_body.weights
         self.rows = vstack([rows_of(np.where(of_cloth, vertices, 0), np.where(of_cloth, weights, 0.0), n_vertices),
@@ -164,8 +162,10 @@ for frame in range(1, options.frames + 1):
         step = min(MAX_STEP, left)
         start, body_start, body_end = cloth.vertices, body.vertices, pose(FRAME * frame - left + step)
         with measured("contact features"):
-            contacts = Contacts(body_end - body_start)
+            to_body = pl.within(cloth, body, RADIUS, features=True)
+            to_cloth = pl.self_within(cloth, RADIUS, features=True)
         with measured("solver"):
+            contacts = Contacts(to_body, to_cloth, body_end - body_start)
             end = start + solve(start, velocity, contacts, step)
 
         # Cloth and body go as far as nothing touches; what is left of the frame takes further steps.
@@ -185,17 +185,17 @@ for frame in range(1, options.frames + 1):
 
     with measured("exact check"):
         crossings = len(pl.collide(cloth, body)) + len(pl.self_collide(cloth)) + len(pl.self_collide(body))
-    print(f"frame {frame:3}: {n_steps - first_step:2} steps, {len(contacts.distances):6} pairs of features are near, {crossings} intersections",
-          flush=True)
+    n_near = len(contacts.distances)
+    print(f"frame {frame:3}: {n_steps - first_step:2} steps, {n_near:6} pairs of features, {crossings} intersections", flush=True)
     if crossings:
         raise RuntimeError(f"frame {frame}: {crossings} pairs of faces intersect")
     states.append((cloth.vertices, body.vertices))
 
-print(f"{options.frames} frames of {len(faces)} + {len(body_faces)} triangles in {n_steps} steps, the shortest {shortest:.2g} of its length;",
-      f"up to {most_near} pairs of features; milliseconds of processor time a frame:",
+print(f"{options.frames} frames of {len(faces)} + {len(body_faces)} triangles in {n_steps} steps, the shortest {shortest:.2g} of its",
+      f"length; up to {most_near} pairs of features; milliseconds of processor time a frame:",
       ", ".join(f"{part} {1000 * spent / options.frames:.0f}" for part, spent in seconds.items()))
 
-if options.out:                                                         # pliant check run/cloth.npz run/body.npz --between-frames
+if options.out:                                                         # `pliant check run/cloth.npz run/body.npz` finds nothing either
     options.out.mkdir(parents=True, exist_ok=True)
     for name, index, triangles in (("cloth", 0, faces), ("body", 1, body_faces)):
         np.savez_compressed(options.out / f"{name}.npz", rate=1 / FRAME, faces=triangles, vertices=[state[index] for state in states])

@@ -97,6 +97,17 @@ def compile_distances() -> None:
     pliant.self_within(a, 0.01)
 
 
+def compile_continuous() -> None:
+    """Compile continuous collision and contact features."""
+    import pliant
+
+    a, b, first, _ = overlapping_bodies()
+    pliant.ccd(a, b, None, 1.01 * b.vertices, min_distance=0.001)
+    pliant.self_step_size(a, 1.01 * first)
+    pliant.within(a, b, 0.01, features=True)
+    pliant.self_within(a, 0.01, features=True)
+
+
 def compile_points() -> None:
     """Compile closest points with signs, and winding numbers of closed and open bodies."""
     import pliant
@@ -164,7 +175,7 @@ def compile_image() -> None:
 # The longest first: processes take them in this order.
 KERNEL_GROUPS: dict[str, Callable[[], None]] = {
     "distances": compile_distances, "rays": compile_rays, "exact": compile_exact, "scene": compile_scene, "motions": compile_motions,
-    "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
+    "continuous": compile_continuous, "contacts": compile_contacts, "self": compile_self, "image": compile_image, "points": compile_points,
     "polygons": compile_polygons,
 }  # fmt: skip
 SCENE_GROUPS, EXTRA_GROUPS = ("scene", "contacts"), ("motions", "image", "polygons")

@@ -50,3 +50,32 @@ def sort_pairs(keys, high_bits, low_bits, extra_bits=0):
     pairs = np.empty((n, 2), np.int32)
     unpack_pairs(keys, high_bits, low_bits, pairs)
     return pairs
+
+
+@kernel
+def radix_order(keys, order, scratch_keys, scratch_order, width, counts):
+    """Sort keys by their lowest `width` bits, and order with them; True if the results are in the scratch arrays."""
+    n, in_scratch = len(keys), False
+    for shift in range(0, width, DIGIT_BITS):
+        for k in range(1 << DIGIT_BITS):
+            counts[k] = 0
+        for i in range(n):
+            counts[(keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)] += 1
+        total = 0
+        for k in range(1 << DIGIT_BITS):
+            total, counts[k] = total + counts[k], total
+        for i in range(n):
+            digit = (keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)
+            scratch_keys[counts[digit]], scratch_order[counts[digit]] = keys[i], order[i]
+            counts[digit] += 1
+        keys, scratch_keys, order, scratch_order, in_scratch = scratch_keys, keys, scratch_order, order, not in_scratch
+    return in_scratch
+
+
+def sorting_order(keys, width):
+    """(n,) int32: the order that sorts distinct keys (n,) int64 of so many bits. Overwrites the keys."""
+    if len(keys) < MIN_RADIX_KEYS:
+        return np.argsort(keys).astype(np.int32)
+    order, scratch = np.arange(len(keys), dtype=np.int32), np.empty(len(keys), np.int32)
+    in_scratch = radix_order(keys, order, np.empty_like(keys), scratch, width, np.empty(1 << DIGIT_BITS, np.int64))
+    return scratch if in_scratch else order

@@ -1,10 +1,10 @@
 """The distance of two features and their closest points: a vertex and a face, or two edges.
 
 The four points lie in one buffer: the vertex and the three corners of the face, or the two ends of either edge. A vertex and a face are
-those of `geometry/point_triangle.py`. Two edges are measured as there, from differences of coordinates alone: `geometry/triangle_distance.py`
-explains precision, margins, order and scale. M is the longest side of the box around the four points. Ends are sorted, and edges by them:
-the same bits for every order. The distance is 0 if and only if the features touch, decided exactly: EXACT_RATIO M is above the error of a
-distance, also of nearly parallel edges, and features that are farther apart need no exact test.
+those of `geometry/point_triangle.py`. Two edges are measured as there, from differences of coordinates alone:
+`geometry/triangle_distance.py` explains precision, margins, order and scale. M is the longest side of the box around the four points. Ends
+are sorted, and edges by them: the same bits for every order. The distance is 0 if and only if the features touch, decided exactly:
+EXACT_RATIO M is above the error of a distance, also of nearly parallel edges, and features that are farther apart need no exact test.
 
 WEIGHTS: the sum of the four points times their weights is the gap, from the closest point of the first feature to that of the second: those
 of the first feature are −1 in all, those of the second 1.
@@ -25,9 +25,9 @@ from pliant.geometry.ray_triangle import ldexp
 from pliant.geometry.triangle_distance import MAX_SIZE, MIN_DISTANCE, MIN_SIZE, coordinate_range, squared_limit
 from pliant.geometry.triangle_overlap import lex_less, overlap_exact, overlap_stage, same_point
 
-FOUR_POINTS, DISTANCE, PAIR_WEIGHTS, FEATURE_BUFFER_SIZE = 12, 12, 13, 17  # in a buffer: points, then distance and weights
+FOUR_POINTS, DISTANCE, PAIR_WEIGHTS, FEATURE_BUFFER_SIZE = 12, 12, 13, 17  # points, then distance and weights
 ON_VERTEX, ON_EDGE, ON_FACE = range(3)                                  # where a closest point is
-CLOSEST_BITS = 2                                                        # of a result: where on the first feature, and above it on the second
+CLOSEST_BITS = 2                                                        # of a result: where on the first feature, and above it the second
 EXACT_RATIO = 2.0**-40                                                  # of M: nearer than that, the exact test is asked
 EDGE_PAIR_KIND, KIND_MASK = 2, 3
 

@@ -20,8 +20,10 @@ IDS = np.dtype((np.int32, (LEAF_WIDTH,)))
 
 
 def moving_fields(names, keys):
-    """The fields of points at the start (0) and at the end (1) of a motion, and a key for each, the low bits of its index."""
-    return [(f"{name}{axis}{time}", float) for time in "01" for name in names for axis in "xyz"] + [(key, float) for key in keys.split()]
+    """A box around a whole motion, then the points at its start (0) and at its end (1), then a key for each, the low bits of its index."""
+    box = ["lox", "loy", "loz", "hix", "hiy", "hiz"]
+    return [(field, float) for field in (*box, *(f"{name}{axis}{time}" for time in "01" for name in names for axis in "xyz"),
+                                         *keys.split())]
 
 
 MovingPoint = NamedTuple("MovingPoint", moving_fields("p", "key"))
@@ -91,17 +93,17 @@ def _groups(leaves, ids, n_leaves):
 
 def vertices_within_rings(edges, n_vertices, rings):
     """(begins (n + 1,) int64, neighbors int32): for each vertex those that at most so many edges lead to, itself included, ascending."""
-    begins, around = vertex_neighbors(edges, n_vertices)
+    begins, adjacent = vertex_neighbors(edges, n_vertices)
     scratch, reached = np.full(n_vertices, -1, np.int32), np.empty(n_vertices, np.int32)
     counts = np.zeros(n_vertices + 1, np.int64)
-    spread(begins, around, rings, scratch, reached, counts, np.empty(0, np.int32))
+    spread(begins, adjacent, rings, scratch, reached, counts, np.empty(0, np.int32))
     offsets = np.cumsum(counts)
     if not memory.fits_in_memory(4 * int(offsets[-1])):
-        raise TooManyPairsError(f"rings: {int(offsets[-1]):,} pairs of vertices are within so many edges of each other, and memory for them "
-                                "is not available; ask for fewer")
+        raise TooManyPairsError(f"rings: {int(offsets[-1]):,} pairs of vertices are within so many edges of each other, and memory for "
+                                "them is not available; ask for fewer")
     neighbors = np.empty(int(offsets[-1]), np.int32)
     scratch[:] = -1
-    spread(begins, around, rings, scratch, reached, offsets.copy(), neighbors)
+    spread(begins, adjacent, rings, scratch, reached, offsets.copy(), neighbors)
     return offsets, neighbors
 
 
@@ -113,7 +115,7 @@ def vertex_neighbors(edges, n_vertices):
 
 
 @kernel
-def spread(begins, around, rings, visited, reached, offsets, out):
+def spread(begins, adjacent, rings, visited, reached, offsets, out):
     """Breadth first from each vertex. Without room in `out`, offsets[v + 1] = the number of vertices reached; else they are put, ascending,
     from offsets[v] on."""
     for v in range(len(visited)):
@@ -123,7 +125,7 @@ def spread(begins, around, rings, visited, reached, offsets, out):
             for at in range(first, last):
                 w = np.int64(reached[at])
                 for k in range(begins[w], begins[w + 1]):
-                    x = np.int64(around[k])
+                    x = np.int64(adjacent[k])
                     if visited[x] != v:
                         visited[x] = v
                         reached[n] = x

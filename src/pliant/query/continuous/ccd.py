@@ -38,7 +38,7 @@ def ccd(a: QueryBody, b: QueryBody, end_a: BodyEnd, end_b: BodyEnd, *, first: bo
     >>> floor = pl.Body([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]])
     >>> tip = pl.Body([[1, 1, 1], [1, 1, 2], [2, 1, 2]], [[0, 1, 2]])
     >>> impacts = pl.ccd(floor, tip, None, tip.vertices - [0, 0, 4])
-    >>> impacts.kinds.tolist(), impacts.features.tolist(), impacts.times.tolist()
+    >>> impacts.kinds.tolist(), impacts.features.tolist(), impacts.times.round(9).tolist()
     ([1, 1, 1], [[0, 0], [0, 1], [0, 2]], [0.25, 0.5, 0.5])
     >>> len(pl.ccd(floor, tip, None, tip.vertices - [0, 0, 4], first=True))
     1
@@ -62,11 +62,11 @@ def self_ccd(body: QueryBody, end: BodyEnd, *, first: bool = False, min_distance
     Kinds are 0, a vertex and a face, and 2, two edges, the lower one first.
 
     >>> import numpy as np, pliant as pl
-    >>> stack = pl.Body([[0, 0, 0], [4, 0, 0], [0, 4, 0], [1, 1, 1], [2, 1, 2], [1, 2, 2]], [[0, 1, 2], [3, 4, 5]])
+    >>> stack = pl.Body([[0, 0, 0], [4, 0, 0], [0, 4, 0], [1, 1, 1], [2, 1, 2], [1, 2, 3]], [[0, 1, 2], [3, 4, 5]])
     >>> lowered = stack.vertices - np.repeat([[0, 0, 0], [0, 0, 4]], 3, axis=0)
     >>> impacts = pl.self_ccd(stack, lowered)
-    >>> impacts.features.tolist(), impacts.times.tolist()
-    ([[3, 0], [4, 0], [5, 0]], [0.25, 0.5, 0.5])
+    >>> impacts.features.tolist(), impacts.times.round(9).tolist()
+    ([[3, 0], [4, 0], [5, 0]], [0.25, 0.5, 0.75])
     """
     first, min_distance = validate.flag("first", first), validate.number("min_distance", min_distance, 0.0)
     check_body("body", body)

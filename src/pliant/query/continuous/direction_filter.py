@@ -13,16 +13,24 @@ coordinate is beyond the frame it is infinite: then so is n or a gap is not a nu
 import numpy as np
 
 from pliant.core.jit import helper
-from pliant.core.simd import fabs, maximum, minimum
+from pliant.core.simd import fabs, maximum, minimum, sqrt, where
 
 GAP_ERROR = np.float32(2.0**-18)
-MIN_BOUND = np.float32(2.0**-120)
+MIN_BOUND, MIN_SQUARE, LENGTH_UP = np.float32(2.0**-120), np.float32(2.0**-80), np.float32(1 + 2.0**-20)
 THIRD = np.float32(1 / 3)
 
 
 @helper
 def sum_of_sizes(x, y, z):
     return fabs(x) + (fabs(y) + fabs(z))
+
+
+@helper
+def gap_bound(nx, ny, nz, margin):
+    """What a gap along n must exceed so that features are farther apart than the margin. The length of n is rounded up; where its square
+    may underflow, the sum of its sizes is more."""
+    sizes, square = sum_of_sizes(nx, ny, nz), nx * nx + (ny * ny + nz * nz)
+    return sizes * GAP_ERROR + where(square > MIN_SQUARE, sqrt(square) * LENGTH_UP, sizes) * margin + MIN_BOUND
 
 
 @helper
@@ -40,7 +48,7 @@ def parts_vertex_face(p, t, nx, ny, nz, margin):
     ox, oy, oz = p.px1, p.py1, p.pz1
     a1, b1, c1 = (along(t.ax1, t.ay1, t.az1, ox, oy, oz, nx, ny, nz), along(t.bx1, t.by1, t.bz1, ox, oy, oz, nx, ny, nz),
                   along(t.cx1, t.cy1, t.cz1, ox, oy, oz, nx, ny, nz))
-    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin) + MIN_BOUND
+    bound = gap_bound(nx, ny, nz, margin)
     low = minimum(minimum(a0, minimum(b0, c0)), minimum(a1, minimum(b1, c1)))
     high = maximum(maximum(a0, maximum(b0, c0)), maximum(a1, maximum(b1, c1)))
     return (low > bound) | (high < -bound)
@@ -98,7 +106,7 @@ def parts_edges(e, f, nx, ny, nz, margin):
     p1, q1, r1 = (along(e.bx1, e.by1, e.bz1, ox, oy, oz, nx, ny, nz), along(f.ax1, f.ay1, f.az1, ox, oy, oz, nx, ny, nz),
                   along(f.bx1, f.by1, f.bz1, ox, oy, oz, nx, ny, nz))
     zero = p0 - p0
-    bound = sum_of_sizes(nx, ny, nz) * (GAP_ERROR + margin) + MIN_BOUND
+    bound = gap_bound(nx, ny, nz, margin)
     ahead = minimum(minimum(q0, r0) - maximum(p0, zero), minimum(q1, r1) - maximum(p1, zero))
     behind = minimum(minimum(p0, zero) - maximum(q0, r0), minimum(p1, zero) - maximum(q1, r1))
     return maximum(ahead, behind) > bound

@@ -15,7 +15,7 @@ from pliant.core.dispatch import generic
 from pliant.core.function_pointer import call_address
 from pliant.core.jit import helper
 from pliant.core.simd import ctz, maximum, movemask
-from pliant.core.soa import lane, lanes, load_bounds
+from pliant.core.soa import field_lanes, lane, lanes, load_bounds
 from pliant.core.sort_keys import float_bits
 from pliant.core.stack import stack_float64
 from pliant.geometry.feature_distance import DISTANCE, FOUR_POINTS
@@ -25,8 +25,9 @@ from pliant.query.continuous.direction_filter import (
     vertex_face_parted,
     vertex_face_parted_across,
 )
-from pliant.query.continuous.swept_tree import FeatureSide, Fixed, edge_box, face_box, point_box
+from pliant.query.continuous.swept_tree import FeatureSide, Fixed, bounds_meet, inflated, motion_bounds
 from pliant.query.traverse import CONTINUE, OUTPUT_FULL, frames, is_self, overlaps, state_dtype, visit_leaves
+from pliant.tree.features import MovingEdge, MovingTriangle
 from pliant.tree.nodes import LEAF_WIDTH
 
 VERTEX_FACE, FACE_VERTEX, EDGE_EDGE = range(3)                          # kinds of pairs
@@ -34,12 +35,13 @@ ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1
 MAX_OWNED = 3 * LEAF_WIDTH                                              # vertices, or edges, of a leaf
 MAX_OUTPUT = 2 * (2 * MAX_OWNED * LEAF_WIDTH + MAX_OWNED * MAX_OWNED)   # int64 of two leaves
-MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `process_moving`; points at 0 and at 12
+MIN_DISTANCE_IN, LATEST, TIME, CCD_SIZE = 24, 25, 26, 32                # in the buffer of `decide_moving`; points at 0 and at 12
 IN_RANGE_BIT = 2                                                        # of the second argument of an entry, above the kind
 FEATURE_FIELDS = [(name, np.int64) for name in ("entry", "in_filter_range", "first_only", "keys_exact")] + [
     (name, np.float64) for name in ("tolerance", "rest_distance", "best")] + [
-    (name, np.float32) for name in ("limit", "latest", "latest_margin")]
+    (name, np.float32) for name in ("limit", "latest", "latest_margin", "box_margin")]
 FEATURE_STATE = state_dtype(FEATURE_FIELDS)
+FACE_KEYS, EDGE_KEYS = MovingTriangle._fields.index("key_a"), MovingEdge._fields.index("key_a")
 ZERO, ONE = np.float32(0), np.float32(1)
 LATEST_ERROR = 2.0**-20                                                 # of gaps at a time that is computed
 
@@ -77,11 +79,6 @@ class NearPairsSelf(NamedTuple):
     side_a: FeatureSide
     side_b: FeatureSide
     exclusions: Exclusions
-
-
-@generic("visitor")
-def boxes_touch(visitor, state, boxes, box):
-    """Lanes of swept boxes of features that may be in a pair with what is in a box."""
 
 
 @generic("visitor")
@@ -133,16 +130,8 @@ def _moving_overlaps(visitor, state, volumes, volume):
     return movemask(apart_at_both_ends(volumes, volume, state["margin"]) ^ True)
 
 
-def _moving_boxes_touch(visitor, state, boxes, box):
-    return movemask(apart_at_both_ends(boxes, box, state["margin"]) ^ True)
-
-
 def _near(visitor, state, volumes, volume):
     return movemask(squared_gap(volumes, volume) <= state["limit"])
-
-
-def _near_boxes(visitor, state, boxes, box):
-    return movemask(squared_gap(boxes, box) <= state["limit"])
 
 
 def _frames(visitor, state):
@@ -151,10 +140,8 @@ def _frames(visitor, state):
 
 for _class in (MovingPairs, MovingPairsSelf):
     overlaps.register(_class)(_moving_overlaps)
-    boxes_touch.register(_class)(_moving_boxes_touch)
 for _class in (NearPairs, NearPairsSelf):
     overlaps.register(_class)(_near)
-    boxes_touch.register(_class)(_near_boxes)
 for _class in (MovingPairs, MovingPairsSelf, NearPairs, NearPairsSelf):
     frames.register(_class)(_frames)
 
@@ -186,15 +173,17 @@ def equal(a, b):
 
 
 @helper
-def vertex_of_face(p, t):
-    """Lanes in which a vertex is a corner of a face, by keys."""
-    return equal(t.key_a, p.key) | (equal(t.key_b, p.key) | equal(t.key_c, p.key))
+def vertex_of_face(p, leaves, f):
+    """Lanes in which a vertex is a corner of a face of leaf f, by keys."""
+    return equal(field_lanes(leaves, f, FACE_KEYS), p.key) | (
+        equal(field_lanes(leaves, f, FACE_KEYS + 1), p.key) | equal(field_lanes(leaves, f, FACE_KEYS + 2), p.key))
 
 
 @helper
-def edges_share_vertex(e, f):
-    """Lanes in which two edges share a vertex, by keys."""
-    return (equal(f.key_a, e.key_a) | equal(f.key_a, e.key_b)) | (equal(f.key_b, e.key_a) | equal(f.key_b, e.key_b))
+def edges_share_vertex(e, groups, h):
+    """Lanes in which an edge shares a vertex with one of group h, by keys."""
+    a, b = field_lanes(groups, h, EDGE_KEYS), field_lanes(groups, h, EDGE_KEYS + 1)
+    return (equal(a, e.key_a) | equal(a, e.key_b)) | (equal(b, e.key_a) | equal(b, e.key_b))
 
 
 # --- two leaves ------------------------------------------------------------------------------------------------------------------------
@@ -202,20 +191,21 @@ def edges_share_vertex(e, f):
 @helper
 def scan_vertices_faces(visitor, state, side, vertex_leaves, v, face_leaves, f, kind, keys):
     """Pairs of the vertices that leaf v owns, of the body of `side`, and the faces of leaf f."""
-    leaf_box, used_faces = load_bounds(face_leaves, f), np.int64(face_leaves[f]["used"])
-    faces = lanes(face_leaves, f)
-    boxes = face_box(faces)
+    margin = state["box_margin"]
+    leaf_box, used_faces = motion_bounds(load_bounds(face_leaves, f), margin), np.int64(face_leaves[f]["used"])
     groups = side.vertex_groups
     for g in range(np.int64(side.vertex_begins[v]), np.int64(side.vertex_begins[v + 1])):
-        near = boxes_touch(visitor, state, point_box(lanes(groups, g)), leaf_box) & groups[g]["used"]
+        near = bounds_meet(groups, g, leaf_box) & groups[g]["used"]
         while near != 0:
             i, near = ctz(near), near & (near - 1)
             point = lane(groups, g, i)
-            mask = boxes_touch(visitor, state, boxes, point_box(point)) & used_faces
-            if is_self(visitor) and state["keys_exact"] != 0 and mask != 0:
-                mask &= ~movemask(vertex_of_face(point, faces))
-            if mask != 0:
-                mask &= ~movemask(vertex_face_parted(point, faces, state["margin"]))
+            mask = bounds_meet(face_leaves, f, inflated(point, margin)) & used_faces
+            if is_self(visitor) and state["keys_exact"] != 0:
+                mask &= ~movemask(vertex_of_face(point, face_leaves, f))
+            if mask == 0:
+                continue
+            faces = lanes(face_leaves, f)
+            mask &= ~movemask(vertex_face_parted(point, faces, state["margin"]))
             if mask != 0:
                 mask &= ~movemask(vertex_face_parted_across(point, faces, state["margin"]))
             while mask != 0:
@@ -228,22 +218,24 @@ def scan_edges(visitor, state, leaves_a, a, leaves_b, b, same, keys):
     """Pairs of the edges that leaves a and b own."""
     groups_a, groups_b, begins_a, begins_b = (visitor.side_a.edge_groups, visitor.side_b.edge_groups, visitor.side_a.edge_begins,
                                               visitor.side_b.edge_begins)
-    leaf_box = load_bounds(leaves_b, b)
+    margin = state["box_margin"]
+    leaf_box = motion_bounds(load_bounds(leaves_b, b), margin)
     for g in range(np.int64(begins_a[a]), np.int64(begins_a[a + 1])):
-        near = boxes_touch(visitor, state, edge_box(lanes(groups_a, g)), leaf_box) & groups_a[g]["used"]
+        near = bounds_meet(groups_a, g, leaf_box) & groups_a[g]["used"]
         while near != 0:
             i, near = ctz(near), near & (near - 1)
             edge = lane(groups_a, g, i)
-            box = edge_box(edge)
+            box = inflated(edge, margin)
             for h in range(g if same else np.int64(begins_b[b]), np.int64(begins_b[b + 1])):
-                edges = lanes(groups_b, h)
-                mask = boxes_touch(visitor, state, edge_box(edges), box) & groups_b[h]["used"]
+                mask = bounds_meet(groups_b, h, box) & groups_b[h]["used"]
                 if same and h == g:
                     mask &= np.int64(-2) << i
-                if is_self(visitor) and state["keys_exact"] != 0 and mask != 0:
-                    mask &= ~movemask(edges_share_vertex(edge, edges))
-                if mask != 0:
-                    mask &= ~movemask(edges_parted(edge, edges, state["margin"]))
+                if is_self(visitor) and state["keys_exact"] != 0:
+                    mask &= ~movemask(edges_share_vertex(edge, groups_b, h))
+                if mask == 0:
+                    continue
+                edges = lanes(groups_b, h)
+                mask &= ~movemask(edges_parted(edge, edges, state["margin"]))
                 if mask != 0:
                     mask &= ~movemask(edges_parted_across(edge, edges, state["margin"]))
                 while mask != 0:
@@ -392,11 +384,11 @@ def are_neighbors(begins, neighbors, v, w):
     """Is w among the neighbours of v? A binary search."""
     low, high = np.int64(begins[v]), np.int64(begins[v + 1])
     while low < high:
-        middle = (low + high) >> 1
-        if neighbors[middle] < w:
-            low = middle + 1
+        center = (low + high) >> 1
+        if neighbors[center] < w:
+            low = center + 1
         else:
-            high = middle
+            high = center
     return low < begins[v + 1] and neighbors[low] == w
 
 

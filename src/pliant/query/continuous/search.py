@@ -24,6 +24,7 @@ from pliant.results import Stats
 
 RELATIVE_ROUNDING = 2.0**-20                                            # of a distance in the frame
 INF = np.float32(np.inf)
+BOX_ROUNDING = 2.0**-21                                                 # of a side of a box that is inflated
 MAX_MARGIN, MAX_LIMIT = 5.0, 100.0                                      # above all gaps of boxes, below those of empty lanes
 NO_EXCLUSIONS = Exclusions(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int32))
 BYTES_PER_RESULT = 200
@@ -43,15 +44,15 @@ def no_rows():
     return FeatureRows(np.zeros(0, np.int8), np.zeros((0, 2), np.int32), np.zeros(0), Stats())
 
 
-def shared_box(a, b, distance, whole):
-    """(low, high) of the part of space that matters to two moving bodies; that of all if `whole`, None if they stay farther apart."""
+def shared_box(a, b, distance, union):
+    """(low, high) of the part of space that matters to two moving bodies; that of all if `union`, None if they stay farther apart."""
     box_a, box_b = bounds_of(a), bounds_of(b)
     with np.errstate(over="ignore", invalid="ignore"):
         grown = distance * (1 + RELATIVE_ROUNDING) + 2.0**-50 * max(np.abs(box_a).max(), np.abs(box_b).max()) if distance > 0.0 else 0.0
         low, high = np.maximum(box_a[:3], box_b[:3]), np.minimum(box_a[3:], box_b[3:])
         if not (low - grown <= high).all():
             return None
-        if whole:
+        if union:
             return np.minimum(box_a[:3], box_b[:3]), np.maximum(box_a[3:], box_b[3:])
         return np.minimum(low, high) - grown, np.maximum(low, high) + grown
 
@@ -101,6 +102,7 @@ def set_up_state(state, distance, scale, entry_address, first, in_filter_range, 
         margin, limit = min(length, MAX_MARGIN), min(length * length * (1 + RELATIVE_ROUNDING), MAX_LIMIT)
     state["margin"], state["limit"] = np.nextafter(np.float32(margin), INF) if margin > 0 else 0.0, limit
     state["latest"], state["latest_margin"] = 1.0, 0.0
+    state["box_margin"] = state["margin"] * (1 + RELATIVE_ROUNDING) + BOX_ROUNDING if margin > 0 else 0.0
     state["entry"], state["first_only"], state["in_filter_range"] = entry_address, first, in_filter_range
     state["tolerance"], state["best"] = distance, best
     state["descend_larger"], state["frame_a"], state["frame_b"] = False, 0, 0

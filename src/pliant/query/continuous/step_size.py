@@ -1,8 +1,8 @@
 """How far bodies may move towards other states until features touch.
 
 The earliest impact bounds the step from above. What a caller computes from it, start + s · (end − start) in float64, is rounded: features
-that touch just after s may touch in the rounded positions. So these are tested too, as the end of a motion, and s shrinks by units in the last
-place, twice as many each time, until nothing touches on the way to them.
+that touch just after s may touch in the rounded positions. So these are tested too, as the end of a motion, and s shrinks by units in the
+last place, twice as many each time, until nothing touches on the way to them.
 """
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def shrink_step(space: Workspace, a: MovingBody, b: MovingBody | None, min_dista
     shrinkage = ULP
     while step > 0.0:
         partial = [None if each is None else moved_part(each, step) for each in (a, b)]
-        if step == 1.0 and all(each is None or np.array_equal(each.end, whole.end) for each, whole in zip(partial, (a, b), strict=True)):
+        if step == 1.0 and all(each is None or np.array_equal(each.end, given.end) for each, given in zip(partial, (a, b), strict=True)):
             return step                                                 # these positions have been tested
         time = earliest(space, partial[0], partial[1], min_distance)
         if time == np.inf:

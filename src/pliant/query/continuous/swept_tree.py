@@ -4,20 +4,22 @@ Every vertex moves on a straight line from its place at the start to that at the
 at any time between, what moves is in the mean of both. Two of them are apart if one side of one is beyond the other's at both ends: along
 an axis the gap is linear in time. That is more than the boxes around whole motions tell: two bodies that fall together are apart at once.
 
-The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the middle
-of the FRAME, a box of half the size 1; beyond 2 they are infinite, in boxes of nodes 2. All this is monotone and the same for both bodies: what is
-beyond after it was beyond before, so comparisons need no error bound. Where the frame is the part that both bodies share, nearly nothing
-outside it is filled in, and inside resolution is the best. Distances between clamped coordinates are at most 2**-22 longer than real ones.
+The topology is that of the body's BVH, the volumes are boxes whatever the body's are. All coordinates are float32, relative to the center
+of the FRAME, a box of half the size 1; beyond 2 they are infinite, in boxes of nodes 2. All this is monotone and the same for both bodies:
+what is beyond after it was beyond before, so comparisons need no error bound. Where the frame is the part that both bodies share, nearly
+nothing outside is filled in, and inside resolution is the best. Distances between finite coordinates are at most 2**-22 longer than real
+ones.
 """
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pliant.core.jit import helper, kernel
-from pliant.core.simd import maximum, minimum, reduce_max, reduce_min
+from pliant.core.simd import maximum, movemask, reduce_max, reduce_min
 from pliant.core.soa import (
     aligned_zeros,
     bounds_dtype,
+    field_lanes,
     lanes,
     lanes_dtype,
     load_bounds,
@@ -31,12 +33,14 @@ from pliant.tree.nodes import INT32, LEAF_WIDTH, node_dtype
 from pliant.volume.protocol import fields, size, transform_volume
 
 ZERO, INF = np.float32(0), np.float32(np.inf)
-EMPTY, CLAMP = np.float32(8), np.float32(2)                                                 # an empty box is from EMPTY to -EMPTY: apart from all others
+EMPTY, CLAMP = np.float32(8), np.float32(2)                             # an empty box is from EMPTY to −EMPTY: apart from all others
 ROUNDING = 2.0**-22                                                     # of distances in the frame, by rounding of coordinates
 KEY_MASK = (1 << 24) - 1                                                # of indices: as many as float32 has exactly
-ROW = 8                                                                 # float32 of a vertex: x y z at the start, then at the end, and two more
+ROW = 8                                                                 # float32 of a vertex: xyz at the start and the end, and two more
 
 SweptBox = NamedTuple("SweptBox", fields("lox0 loy0 loz0 hix0 hiy0 hiz0 lox1 loy1 loz1 hix1 hiy1 hiz1"))
+Bounds = NamedTuple("Bounds", fields("lox loy loz hix hiy hiz"))
+Bounds.__doc__ = """A box around a whole motion."""
 SweptBox.__doc__ = """A box at the start (0) and at the end (1) of a motion."""
 
 
@@ -77,27 +81,25 @@ def merge_lanes(a):
 
 
 @helper
-def edge_box(e):
-    """The swept box of an edge, or of each lane."""
-    return SweptBox(minimum(e.ax0, e.bx0), minimum(e.ay0, e.by0), minimum(e.az0, e.bz0),
-                    maximum(e.ax0, e.bx0), maximum(e.ay0, e.by0), maximum(e.az0, e.bz0),
-                    minimum(e.ax1, e.bx1), minimum(e.ay1, e.by1), minimum(e.az1, e.bz1),
-                    maximum(e.ax1, e.bx1), maximum(e.ay1, e.by1), maximum(e.az1, e.bz1))
+def motion_bounds(box, margin):
+    """The box around a whole motion, inflated."""
+    return Bounds(min(box.lox0, box.lox1) - margin, min(box.loy0, box.loy1) - margin, min(box.loz0, box.loz1) - margin,
+                  max(box.hix0, box.hix1) + margin, max(box.hiy0, box.hiy1) + margin, max(box.hiz0, box.hiz1) + margin)
 
 
 @helper
-def face_box(t):
-    """The swept box of a face, or of each lane."""
-    return SweptBox(minimum(t.ax0, minimum(t.bx0, t.cx0)), minimum(t.ay0, minimum(t.by0, t.cy0)), minimum(t.az0, minimum(t.bz0, t.cz0)),
-                    maximum(t.ax0, maximum(t.bx0, t.cx0)), maximum(t.ay0, maximum(t.by0, t.cy0)), maximum(t.az0, maximum(t.bz0, t.cz0)),
-                    minimum(t.ax1, minimum(t.bx1, t.cx1)), minimum(t.ay1, minimum(t.by1, t.cy1)), minimum(t.az1, minimum(t.bz1, t.cz1)),
-                    maximum(t.ax1, maximum(t.bx1, t.cx1)), maximum(t.ay1, maximum(t.by1, t.cy1)), maximum(t.az1, maximum(t.bz1, t.cz1)))
+def inflated(a, margin):
+    """The box of a feature, inflated."""
+    return Bounds(a.lox - margin, a.loy - margin, a.loz - margin, a.hix + margin, a.hiy + margin, a.hiz + margin)
 
 
 @helper
-def point_box(p):
-    """The swept box of a vertex, or of each lane."""
-    return SweptBox(p.px0, p.py0, p.pz0, p.px0, p.py0, p.pz0, p.px1, p.py1, p.pz1, p.px1, p.py1, p.pz1)
+def bounds_meet(groups, g, box):
+    """Bits of the features of a group whose boxes meet a box: the first fields of their records."""
+    x = (field_lanes(groups, g, 0) <= box.hix) & (field_lanes(groups, g, 3) >= box.lox)
+    y = (field_lanes(groups, g, 1) <= box.hiy) & (field_lanes(groups, g, 4) >= box.loy)
+    z = (field_lanes(groups, g, 2) <= box.hiz) & (field_lanes(groups, g, 5) >= box.loz)
+    return movemask(x & (y & z))
 
 
 # --- filling ---------------------------------------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def sweep_bounds(start, end, vertices, out):
 
 @kernel
 def fill_points(start, end, frame, points):
-    """points = rows of the vertices at both ends in the frame (4,), its middle and its scale."""
+    """points = rows of the vertices at both ends in the frame (4,), its center and its scale."""
     scale = frame[3]
     for v in range(len(start) // 3):
         for k in range(3):
@@ -184,22 +186,42 @@ def fill_nodes(nodes, leaves, vertices, begins, slots, points, half):
 
 
 @helper
+def low_of(points, a, b, k):
+    """The least coordinate k of two points during the motion."""
+    return min(min(points[a + k], points[a + 3 + k]), min(points[b + k], points[b + 3 + k]))
+
+
+@helper
+def high_of(points, a, b, k):
+    """The greatest coordinate k of two points during the motion."""
+    return max(max(points[a + k], points[a + 3 + k]), max(points[b + k], points[b + 3 + k]))
+
+
+@helper
 def moving_point(points, v):
     at = ROW * np.int64(v)
-    return MovingPoint(points[at], points[at + 1], points[at + 2], points[at + 3], points[at + 4], points[at + 5], key_of(v))
+    return MovingPoint(min(points[at], points[at + 3]), min(points[at + 1], points[at + 4]), min(points[at + 2], points[at + 5]),
+                       max(points[at], points[at + 3]), max(points[at + 1], points[at + 4]), max(points[at + 2], points[at + 5]),
+                       points[at], points[at + 1], points[at + 2], points[at + 3], points[at + 4], points[at + 5], key_of(v))
 
 
 @helper
 def moving_edge(points, v, w):
     a, b = ROW * np.int64(v), ROW * np.int64(w)
-    return MovingEdge(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+    return MovingEdge(low_of(points, a, b, 0), low_of(points, a, b, 1), low_of(points, a, b, 2),
+                      high_of(points, a, b, 0), high_of(points, a, b, 1), high_of(points, a, b, 2),
+                      points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
                       points[a + 3], points[a + 4], points[a + 5], points[b + 3], points[b + 4], points[b + 5], key_of(v), key_of(w))
 
 
 @helper
 def moving_triangle(points, u, v, w):
     a, b, c = ROW * np.int64(u), ROW * np.int64(v), ROW * np.int64(w)
-    return MovingTriangle(points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
+    return MovingTriangle(min(low_of(points, a, b, 0), low_of(points, c, c, 0)), min(low_of(points, a, b, 1), low_of(points, c, c, 1)),
+                          min(low_of(points, a, b, 2), low_of(points, c, c, 2)),
+                          max(high_of(points, a, b, 0), high_of(points, c, c, 0)), max(high_of(points, a, b, 1), high_of(points, c, c, 1)),
+                          max(high_of(points, a, b, 2), high_of(points, c, c, 2)),
+                          points[a], points[a + 1], points[a + 2], points[b], points[b + 1], points[b + 2],
                           points[c], points[c + 1], points[c + 2], points[a + 3], points[a + 4], points[a + 5],
                           points[b + 3], points[b + 4], points[b + 5], points[c + 3], points[c + 4], points[c + 5],
                           key_of(u), key_of(v), key_of(w))
@@ -260,7 +282,7 @@ class MovingBody(NamedTuple):
 
 
 class FeatureSide(NamedTuple):
-    """What the leaf stage reads of one body: groups of vertices and edges, the faces (f, 3), edges (e, 2) and vertices at both ends, flat."""
+    """What the leaf stage reads of one body: groups of vertices and edges; faces (f, 3), edges (e, 2); vertices at both ends, flat."""
     vertex_begins: np.ndarray
     vertex_groups: np.ndarray
     edge_begins: np.ndarray
@@ -288,15 +310,15 @@ def bounds_of(moving):
 
 
 def frame_around(low, high):
-    """((4,) middle and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
+    """((4,) center and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
     low, high = np.clip(low, -1.7e308, 1.7e308), np.clip(high, -1.7e308, 1.7e308)
-    middle = 0.5 * low + 0.5 * high
-    half = np.maximum(high - middle, middle - low)
+    center = 0.5 * low + 0.5 * high
+    half = np.maximum(high - center, center - low)
     exponent = int(np.frexp(half.max())[1]) if half.max() > 0 else -1000
     scale = float(np.ldexp(1.0, min(-exponent, 1000)))
     with np.errstate(over="ignore"):
         halves = np.minimum(half * scale * (1 + 2.0**-20) + 2.0**-20, CLAMP).astype(np.float32)
-    return np.array([*middle, scale]), halves
+    return np.array([*center, scale]), halves
 
 
 def swept_tree(moving, frame, halves):

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pliant.core import validate
+from pliant.core.sorting import sorting_order
 from pliant.core.threads import ReadLock
 from pliant.errors import ArgumentTypeError
 from pliant.geometry.feature_distance import feature_distance_entry
@@ -23,6 +25,7 @@ from pliant.results import FeaturePairs
 from pliant.tree.features import vertices_within_rings
 
 MAX_RINGS = 1 << 10
+MAX_KEY_BITS = 60
 
 
 def check_exclusions(a: QueryBody, b: QueryBody | None, rest: Any, rest_distance: float | None, rings: int,
@@ -64,9 +67,21 @@ def near_features(a: QueryBody, b: QueryBody | None, tolerance: float, rest: Any
         return feature_pairs(found, a, a if b is None else b)
 
 
+def order_of_pairs(found: FeatureRows) -> NDArray[np.int32]:
+    """The order of rows by kind and features."""
+    kinds, features = found.kinds, found.features
+    if not len(kinds):
+        return np.zeros(0, np.int32)
+    bits = [int(column.max()).bit_length() for column in features.T]
+    if sum(bits) > MAX_KEY_BITS:
+        return np.lexsort((features[:, 1], features[:, 0], kinds)).astype(np.int32)
+    keys = (kinds.astype(np.int64) << bits[0] | features[:, 0]) << bits[1] | features[:, 1]
+    return np.asarray(sorting_order(keys, sum(bits) + 2))
+
+
 def feature_pairs(found: FeatureRows, a: QueryBody, b: QueryBody) -> FeaturePairs:
     """What the user gets of these rows: sorted, with all fields."""
-    order = np.lexsort((found.features[:, 1], found.features[:, 0], found.kinds))
+    order = order_of_pairs(found)
     kinds, features = found.kinds[order], found.features[order]
     measured = measure(kinds, features, found.sides, np.zeros(len(kinds)))
     return FeaturePairs(kinds=kinds, features=features, distances=found.values[order], points=measured.points, weights=measured.weights,

@@ -98,8 +98,8 @@ def within(a: QueryBody | BodyGroup, b: QueryBody | BodyGroup, tolerance: float,
     >>> pairs.faces.tolist(), pairs.distances.tolist()
     ([[0, 0]], [2.0])
     >>> found = pl.within(pl.Body(low, [[0, 1, 2]]), pl.Body(high, [[0, 1, 2]]), 2.5, features=True)
-    >>> found.kinds.tolist(), found.features.tolist(), found.weights[0].tolist()
-    ([0, 1, 2, 2, 2, 2], [[0, 0], [0, 0], [0, 0], [0, 1], [1, 0], [1, 1]], [-1.0, 1.0, 0.0, 0.0])
+    >>> len(found), found.kinds[0], found.features[0].tolist(), found.distances[0], found.weights[0].tolist()
+    (10, np.int8(0), [0, 0], np.float64(2.0), [-1.0, 1.0, 0.0, 0.0])
     """
     tolerance, points, features = check_options(tolerance, points, features, rest=rest, rest_distance=rest_distance)
     if features and (isinstance(a, BodyGroup) or isinstance(b, BodyGroup)):
