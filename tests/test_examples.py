@@ -39,6 +39,16 @@ def test_the_falling_cloth_reaches_the_body_and_is_written(tmp_path, capsys, mon
         assert (animation.frames, animation.rate) == (9, 50)
 
 
+def test_the_falling_cloth_stops_if_faces_intersect(monkeypatch):
+    """Without contact forces and without the bound of its steps, the cloth falls into the body."""
+    within = pl.within
+    monkeypatch.setattr(pl, "within", lambda a, b, radius, **options: within(a, b, 0.0, **options))
+    monkeypatch.setattr(pl, "step_size", lambda *arguments, **options: 1.0)
+    monkeypatch.setattr(sys, "argv", ["15_falling_cloth.py", "--triangles", "450", "--frames", "10"])
+    with pytest.raises(RuntimeError, match=r"frame \d+: \d+ pairs of faces intersect"):
+        runpy.run_path(str(ROOT / "examples" / "15_falling_cloth.py"))
+
+
 def test_there_is_a_first_example():
     assert EXAMPLES[0].name == "00_minimal.py"
 
