@@ -3,8 +3,8 @@
     python -m benchmarks.rolled_cloth               one step of a rolled cloth; a flat cloth in its plane; rest; motion along an axis
     python -m benchmarks.rolled_cloth --contacts    pairs of features of the rolled cloth within a thickness
 
-The cloth is a square sheet, rolled up to a spiral whose layers are one edge apart. Every vertex moves by 0.1 to 0.5 edges, in long waves, so
-that layers come closer and part but stay apart. A frame is one step: vertices at both ends in, step size and impacts out. All times are
+The cloth is a square sheet, rolled up to a spiral whose layers are one edge apart. Every vertex moves by 0.1 to 0.5 edges, in long waves,
+so that layers come closer and part but stay apart. A frame is one step: vertices at both ends in, step size and impacts out. All times are
 processor time, on one thread, in turns, the median of all frames; the vertices of each frame are new.
 """
 
@@ -135,8 +135,8 @@ def measure_contacts(n, frames, peers):
                 ours.append(seconds)
         count, other, n_candidates = np.median(theirs[1:], axis=0)
         print(f"{name}, {sum(map(len, faces)):,} triangles, within {tolerance} edges: {1000 * np.median(ours):.1f} ms, "
-              f"{sum(map(len, found)):,} pairs of features; IPC toolkit {1000 * other:.1f} ms, {n_candidates:,.0f} candidates, {count:,.0f} "
-              f"collisions; {other / np.median(ours):.1f} ×", flush=True)
+              f"{sum(map(len, found)):,} pairs of features; IPC toolkit {1000 * other:.1f} ms, {n_candidates:,.0f} candidates, "
+              f"{count:,.0f} collisions; {other / np.median(ours):.1f} ×", flush=True)
 
 
 def measure_steps(n, frames, peers):

@@ -152,8 +152,8 @@ def hostile(rng, name=None):
 
 
 def known_contact(rng, kind, reach=8):
-    """(points (2, 4, 3), time): features that touch at this time, a fraction with a small denominator; perhaps earlier too. Positions and
-    velocities are integers there."""
+    """(points (2, 4, 3), time): features that touch at this time, a fraction with a small denominator; perhaps earlier too. Positions
+    and velocities are integers there."""
     d = int(rng.integers(1, 9))
     n = int(rng.integers(0, d + 1))
     if kind == VERTEX_FACE:
@@ -175,9 +175,9 @@ def known_queries(rng, n, kind, reach=64):
     denominator 0, a miss.
 
     A plane with an integer normal holds a point of both features at that time. Before, all corners of one are strictly on one side and
-    those of the other not: the first approaches along the normal, the second recedes. A third of the contacts happens at time 1; half of these
-    queries become misses by one ulp, by which all corners of the second that touch the plane are moved away from it. Contacts are at
-    corners, on edges and inside. Positions at the contact, velocities and the normal are small integers, times a power of two."""
+    those of the other not: the first approaches along the normal, the second recedes. Many contacts happen at time 1; half of these queries
+    become misses by one ulp, by which all corners of the second that touch the plane are moved away from it. Contacts are at corners, on
+    edges and inside. Positions at the contact, velocities and the normal are small integers, times a power of two."""
     normal = rng.integers(-4, 5, (n, 3))
     normal[~normal.any(axis=1)] = [0, 0, 1]
     place = rng.integers(-reach, reach + 1, (n, 1, 3))

@@ -61,6 +61,10 @@ FULL = {
     "test_tutorials.py": "tutorials, as programs",
     "test_doc_pictures.py": "pictures of the documentation",
     "test_watertight.py": "the benchmark of rays, small",
+    "query/continuous/test_ccd_bodies.py::test_meshes_on_a_lattice": "a property on many examples, against rational arithmetic",
+    "query/continuous/test_ccd_bodies.py::test_orders_change_nothing": "the same",
+    "query/proximity/test_contact_features.py::test_lattice_meshes": "a property on many examples, against rational arithmetic",
+    "query/proximity/test_contact_features.py::test_the_order_of_bodies_changes_nothing": "the same",
     "test_packing.py": "a benchmark on a GPU, in the simulator",
 }
 EXPERIMENTS = "experiments/"                                            # the folder of tests that run the experiments of papers, small

@@ -10,6 +10,7 @@ import numpy as np
 
 from pliant.core.carry import add_carry, bit_length, digit_value, is_below, multiply_add, shift_left, shift_right, subtract_borrow
 from pliant.core.jit import helper, routine
+from pliant.geometry.ray_triangle import ldexp
 
 LIMB_BITS = 64
 MANTISSA_SCALE = 9007199254740992.0                                     # 2**53
@@ -48,10 +49,10 @@ def shift(z, r, a, bits):
     """r = a · 2**bits; of a negative count only bits that are 0 may be lost."""
     n = abs(z[a])
     sign = sign_of_limbs(z, a)
-    if n == 0:
+    limbs, bits = bits >> 6, bits & 63                                  # rounded down: bits is 0 … 63 now
+    if n == 0 or n + limbs < 0:
         z[r] = 0
         return
-    limbs, bits = bits >> 6, bits & 63                                  # rounded down: bits is 0 … 63 now
     first = max(-limbs, 0)                                              # digits that are dropped, all 0 but for the bits that move up
     if limbs >= 0:
         top = shift_right(z[a + n], 64 - bits) if bits > 0 else np.int64(0)
@@ -164,5 +165,5 @@ def value_of_limbs(z, a, exponent):
     n = abs(z[a])
     value = 0.0
     for i in range(max(n - 2, 1), n + 1):
-        value += math.ldexp(digit_value(z[a + i]), 64 * (i - 1) - exponent)
+        value += ldexp(digit_value(z[a + i]), 64 * (i - 1) - exponent)
     return value if z[a] > 0 else -value

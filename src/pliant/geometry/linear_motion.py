@@ -24,7 +24,8 @@ import numpy as np
 
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import stack_float64
-from pliant.geometry.motion_exact import EDGE_EDGE, VERTEX_FACE, first_contact_exact
+from pliant.geometry.motion_exact import first_contact_exact
+from pliant.geometry.motion_polynomials import EDGE_EDGE, VERTEX_FACE
 from pliant.geometry.predicates import U
 
 MISS, HIT, UNSURE = 0, 1, 2
@@ -43,6 +44,12 @@ def largest_coordinate(t):
     for i in range(24):
         largest = max(largest, abs(t[i]))
     return largest
+
+
+@helper
+def scale_of(size):
+    """(the largest coordinate as the filter sees it, what coordinates are multiplied by)."""
+    return (size * HUGE_SCALE, HUGE_SCALE) if size > MAX_SIZE else (size, 1.0)
 
 
 @routine
@@ -123,6 +130,25 @@ def put_volume(d, f):
 
 
 @helper
+def widen(f, q, size):
+    """Add to the bounds what underflow may do."""
+    f[4] += UNDERFLOW * (1.0 + size) * (1.0 + size)
+    for k in (3, 7, 11):
+        q[k] += UNDERFLOW * (1.0 + size)
+
+
+@helper
+def sum_areas(q, kind):
+    """Of two edges Z − X in the place of X, and X + Y last."""
+    if kind == EDGE_EDGE:
+        for k in range(3):
+            q[12 + k] = q[k] + q[4 + k]
+            q[k] = q[8 + k] - q[k]
+        q[15] = q[3] + q[7]
+        q[3] += q[11]
+
+
+@helper
 def polar3(f, a, b, c):
     """The polar form of a cubic."""
     x, y, z = (1.0 - a) * f[0] + a * f[1], (1.0 - a) * f[1] + a * f[2], (1.0 - a) * f[2] + a * f[3]
@@ -192,24 +218,15 @@ def contact_filter(t, kind):
     if parted_along_axes(t, kind):
         return MISS, np.inf
     d, f, q, ends = stack_float64(18), stack_float64(5), stack_float64(16), stack_float64(16)
-    size, scale = largest_coordinate(t), 1.0
-    if size > MAX_SIZE:
-        size, scale = size * HUGE_SCALE, HUGE_SCALE
+    size, scale = scale_of(largest_coordinate(t))
     put_rows(t, kind, scale, d)
     axis = put_volume(d, f)
-    f[4] += UNDERFLOW * (1.0 + size) * (1.0 + size)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     put_area(d, 0, 1, i, j, q, 0)
     put_area(d, 1, 2, i, j, q, 4)
     put_area(d, 2, 0, i, j, q, 8)
-    for k in (3, 7, 11):
-        q[k] += UNDERFLOW * (1.0 + size)
-    if kind == EDGE_EDGE:                                               # Z − X in the place of X, X + Y last
-        for k in range(3):
-            q[12 + k] = q[k] + q[4 + k]
-            q[k] = q[8 + k] - q[k]
-        q[15] = q[3] + q[7]
-        q[3] += q[11]
+    widen(f, q, size)
+    sum_areas(q, kind)
     bound = f[4]
     ends[0], ends[1] = 0.0, 1.0
     waiting, smallest = 1, 0.5**MAX_DEPTH

@@ -9,19 +9,15 @@ holds for degenerate features too.
 
 f has degree 3 in t, areas 2, differences 1. The contact times are closed: the first is 0, or a root of f; if f is 0 throughout, a root of
 an area along an axis where not all are 0 throughout; if there is none, a root of a difference. The test is made at each root, with exact
-signs (`geometry/bernstein_exact.py`). So motion in a plane, along a line, rest and collapse are no special cases.
-
-Coordinates are integers in units of 2**lowest, of at most B bits, n = ⌈(B + 4) ÷ 64⌉ digits: differences need B + 2 bits, areas 2 B + 6, f
-3 B + 12. An interval that is halved m times has m <= 6 B + 24 ROOMS: f takes 21 n digits there, areas 14 n, R 49 n and its square times an
-area 112 n.
+signs (`geometry/bernstein_exact.py`). Where coordinates have one digit, that is before the interval of the root is narrowed for its time:
+numbers are short then. So motion in a plane, along a line, rest and collapse are no special cases.
 """
 import math
 
 import numpy as np
 
-from pliant.core.jit import helper, routine
+from pliant.core.jit import routine
 from pliant.core.lazy_compile import lazy_compiled
-from pliant.core.simd import ctz
 from pliant.core.stack import stack_int64
 from pliant.geometry.bernstein_exact import (
     DOUBLE_ROOT_DEPTH,
@@ -35,135 +31,43 @@ from pliant.geometry.bernstein_exact import (
     sign_at_root,
     sign_changes,
 )
-from pliant.geometry.limbs import add, bits_of, copy, multiply, put_float, put_small, shift, sign_of_limbs, value_of_limbs
+from pliant.geometry.limbs import add, bits_of, copy, put_small, shift, sign_of_limbs, value_of_limbs
+from pliant.geometry.motion_polynomials import (
+    DEPTH,
+    DOUBLED,
+    KIND,
+    LOCAL,
+    MODE,
+    RATIO,
+    RECORD,
+    RECORDS,
+    REST,
+    SIDES,
+    TEMPORARY,
+    VERTEX_FACE,
+    WIDE,
+    XY,
+    ZX,
+    F,
+    G,
+    K,
+    N,
+    Q,
+    X,
+    Y,
+    Z,
+    exponent_range,
+    lay_out,
+    polynomial,
+    put_differences,
+    put_elevated,
+    put_plane,
+)
+from pliant.geometry.ray_triangle import ldexp
 
-VERTEX_FACE, EDGE_EDGE = 0, 1
 TIME_BITS = 42                                                          # the first contact is at most 2**-TIME_BITS after its time
-MANTISSA_SCALE = 9007199254740992.0                                     # 2**53
-NO_EXPONENT = 10000
-AT_START, AT_ROOT, AT_RATIO, AT_LEFT = 0, 1, 2, 3                       # where signs are asked for
-X, Y, Z, XY, ZX, SIDES = 0, 1, 2, 3, 4, 5                               # polynomials; SIDES … SIDES + 3 are differences of corners
-N_POLYNOMIALS = 9
 SHORT = 4                                                               # digits of nearly all coordinates
-N_RECORDS = 5                                                           # intervals that wait, and the one that is worked on
-
-# offsets in the state, which the arena follows
-N, D, Q, F, G, K, WIDE, KIND, N_CHANGES, MODE = range(10)
-DIFFERENCES, POLYNOMIALS, LOCAL, RECORDS, TEMPORARY, RATIO, REST = range(10, 17)
-RECORD, DEPTH, KNOWN, DOUBLED = 17, 18, 24, 52
-STATE = 64
-
-
-@routine
-def exponent_range(t):
-    """(lowest, bits): all coordinates are integers of so many bits in units of 2**lowest."""
-    lowest, highest = np.int64(NO_EXPONENT), np.int64(-NO_EXPONENT)
-    for i in range(24):
-        if t[i] != 0.0:
-            m, e = math.frexp(t[i])
-            lowest = min(lowest, np.int64(e) - 53 + ctz(np.int64(abs(m) * MANTISSA_SCALE)))
-            highest = max(highest, np.int64(e))
-    return (lowest, highest - lowest) if highest >= lowest else (np.int64(0), np.int64(1))
-
-
-@routine
-def lay_out(z, n, kind):
-    """Divide the scratch for coordinates of n digits."""
-    z[N], z[KIND] = n, kind
-    z[D], z[Q], z[F], z[G], z[K], z[WIDE] = n + 2, 2 * n + 2, 21 * n + 4, 14 * n + 4, 6 * n + 4, 113 * n + 8
-    at = np.int64(STATE)
-    z[DIFFERENCES], at = at, at + 18 * z[D]
-    z[POLYNOMIALS], at = at, at + 9 * N_POLYNOMIALS * z[Q]
-    z[LOCAL], at = at, at + 3 * z[G]
-    z[RECORDS], at = at, at + N_RECORDS * (4 * z[F] + z[K])
-    z[REST], at = at, at + z[K]
-    z[TEMPORARY], at = at, at + 10 * z[WIDE]
-    z[RATIO], at = at, at + 2 * z[WIDE]
-    for i in range(3 * N_POLYNOMIALS):
-        z[KNOWN + i] = 0
-
-
-@routine
-def put_differences(z, t, kind, lowest):
-    """u, v, w at the start, then at the end."""
-    first, second = z[TEMPORARY], z[TEMPORARY] + z[WIDE]
-    for end in range(2):
-        for row in range(3):
-            p = row + 1
-            q = 0
-            if kind == EDGE_EDGE and row > 0:
-                p = 4 - row
-                q = 2 if row == 1 else 0
-            for k in range(3):
-                put_float(z, first, t[12 * end + 3 * p + k], lowest)
-                put_float(z, second, t[12 * end + 3 * q + k], lowest)
-                add(z, z[DIFFERENCES] + (9 * end + 3 * row + k) * z[D], first, second, -1)
-
-
-@helper
-def difference(z, end, row, k):
-    return z[DIFFERENCES] + (9 * end + 3 * row + k) * z[D]
-
-
-@routine
-def add_minor(z, r, end, i, other_end, j, k, temporary):
-    """r += component k of row i at one end × row j at the other."""
-    a, b = (k + 1) % 3, (k + 2) % 3
-    multiply(z, temporary, difference(z, end, i, a), difference(z, other_end, j, b))
-    add(z, r, r, temporary, 1)
-    multiply(z, temporary, difference(z, end, i, b), difference(z, other_end, j, a))
-    add(z, r, r, temporary, -1)
-
-
-@routine
-def area(z, which, k):
-    """The place of X, Y or Z along axis k, times 2: three coefficients; computed when it is first used."""
-    number = 3 * which + k
-    place, size, temporary = z[POLYNOMIALS] + 3 * number * z[Q], z[Q], z[TEMPORARY]
-    if z[KNOWN + number] == 0:
-        z[KNOWN + number] = 1
-        i, j = which, (which + 1) % 3
-        for c in range(3):
-            z[place + c * size] = 0
-        add_minor(z, place, 0, i, 0, j, k, temporary)
-        shift(z, place, place, 1)
-        add_minor(z, place + size, 0, i, 1, j, k, temporary)
-        add_minor(z, place + size, 1, i, 0, j, k, temporary)
-        add_minor(z, place + 2 * size, 1, i, 1, j, k, temporary)
-        shift(z, place + 2 * size, place + 2 * size, 1)
-    return place
-
-
-@routine
-def polynomial(z, which, k):
-    """The place of any of the polynomials along axis k, times 2."""
-    if which < XY:
-        return area(z, which, k)
-    number = 3 * which + k
-    place, size = z[POLYNOMIALS] + 3 * number * z[Q], z[Q]
-    if z[KNOWN + number] != 0:
-        return place
-    z[KNOWN + number] = 1
-    if which < SIDES:
-        base, x = area(z, Y if which == XY else Z, k), area(z, X, k)
-        for c in range(3):
-            add(z, place + c * size, base + c * size, x + c * size, 1 if which == XY else -1)
-        return place
-    corner = which - SIDES
-    for end in range(2):
-        r = place + 2 * end * size
-        if z[KIND] == VERTEX_FACE:
-            copy(z, r, difference(z, end, corner, k))
-        else:                                                           # w, w + v, w − u, w + v − u
-            copy(z, r, difference(z, end, 2, k))
-            if corner & 1:
-                add(z, r, r, difference(z, end, 1, k), 1)
-            if corner & 2:
-                add(z, r, r, difference(z, end, 0, k), -1)
-    add(z, place + size, place, place + 2 * size, 1)
-    shift(z, place, place, 1)
-    shift(z, place + 2 * size, place + 2 * size, 1)
-    return place
+AT_START, AT_ROOT, AT_RATIO, AT_LEFT = 0, 1, 2, 3                       # where signs are asked for
 
 
 @routine
@@ -174,6 +78,8 @@ def sign_at(z, which, k):
         return sign_of_limbs(z, place)
     record = z[RECORD]
     local, local_size, temporary, wide = z[LOCAL], z[G], z[TEMPORARY], z[WIDE]
+    if z[DEPTH] == 0 and mode == AT_ROOT:
+        return sign_at_root(z, record, z[F], place, size, temporary, wide)
     restrict(z, local, local_size, place, size, record + 4 * z[F], z[REST], temporary, wide)
     if mode == AT_LEFT:
         return sign_of_limbs(z, local)
@@ -218,55 +124,13 @@ def touch_at(z, mode):
 
 
 @routine
-def put_plane(z, out):
-    """6 f = 6 X · w as a cubic; is it not 0 throughout?"""
-    size, f, temporary, product = z[Q], z[F], z[TEMPORARY], z[TEMPORARY] + z[WIDE]
-    for c in range(4):
-        z[out + c * f] = 0
-    for k in range(3):
-        x, start, end = area(z, X, k), difference(z, 0, 2, k), difference(z, 1, 2, k)
-        multiply(z, temporary, x, start)
-        add(z, out, out, temporary, 1)
-        multiply(z, temporary, x, end)
-        add(z, out + f, out + f, temporary, 1)
-        multiply(z, temporary, x + size, start)
-        shift(z, temporary, temporary, 1)
-        add(z, out + f, out + f, temporary, 1)
-        multiply(z, temporary, x + size, end)
-        shift(z, temporary, temporary, 1)
-        add(z, out + 2 * f, out + 2 * f, temporary, 1)
-        multiply(z, temporary, x + 2 * size, start)
-        add(z, out + 2 * f, out + 2 * f, temporary, 1)
-        multiply(z, temporary, x + 2 * size, end)
-        add(z, out + 3 * f, out + 3 * f, temporary, 1)
-    shift(z, product, out, 1)
-    add(z, out, out, product, 1)
-    shift(z, product, out + 3 * f, 1)
-    add(z, out + 3 * f, out + 3 * f, product, 1)
-    return z[out] != 0 or z[out + f] != 0 or z[out + 2 * f] != 0 or z[out + 3 * f] != 0
-
-
-@routine
-def put_elevated(z, out, place):
-    """Three times a quadratic as a cubic; is it not 0 throughout?"""
-    size, f, temporary = z[Q], z[F], z[TEMPORARY]
-    for end in range(2):
-        c, r = place + 2 * end * size, out + 3 * end * f
-        shift(z, temporary, c, 1)
-        add(z, r, c, temporary, 1)                                      # 3 c0
-        shift(z, temporary, place + size, 1)
-        add(z, out + (1 + end) * f, c, temporary, 1)                    # c0 + 2 c1
-    return z[place] != 0 or z[place + size] != 0 or z[place + 2 * size] != 0
-
-
-@routine
 def time_of(z, k, m):
     """k ÷ 2**m as float64, rounded down."""
     extra = max(bits_of(z, k) - 53, np.int64(0))
     if extra > 0:
         shift(z, z[TEMPORARY], k, -extra)
-        return math.ldexp(value_of_limbs(z, z[TEMPORARY], 0), extra - m)
-    return math.ldexp(value_of_limbs(z, k, 0), -m)
+        return ldexp(value_of_limbs(z, z[TEMPORARY], 0), extra - m)
+    return ldexp(value_of_limbs(z, k, 0), -m)
 
 
 @routine
@@ -292,9 +156,9 @@ def first_hit(z, best, refine):
         changes = sign_changes(z, record, f, 4)
         if changes == 0 or time_of(z, k, m) >= best:
             continue
-        if changes == 1 and (m >= TIME_BITS or not refine):
+        if changes == 1 and (m >= TIME_BITS or not refine or z[N] == 1):
             if touch_at(z, AT_ROOT):
-                best = time_of(z, k, m)
+                best = min(best, root_time(z, waiting) if refine else time_of(z, k, m))
             continue
         if changes == 1 and narrow(z, waiting):
             waiting += 1
@@ -341,7 +205,7 @@ def narrow(z, number):
     record = z[RECORDS] + number * (4 * f + z[K])
     other = record + 4 * f + z[K]
     k, rest, at, bits = record + 4 * f, z[REST], z[RATIO], TIME_BITS - z[DEPTH + 1 + number]
-    place = np.int64(math.ldexp(root_estimate(z, record, f), bits))
+    place = np.int64(ldexp(root_estimate(z, record, f), bits))
     rising = last_sign(z, record, f, 4)
     for _ in range(3):
         if place < 0 or place >> bits > 0:
@@ -364,6 +228,28 @@ def narrow(z, number):
 
 
 @routine
+def root_time(z, number):
+    """The time of the one root of a record: its interval is halved TIME_BITS times."""
+    f, span, temporary = z[F], 4 * z[F] + z[K], z[TEMPORARY]
+    record = z[RECORDS] + number * span
+    other, k = record + span, record + 4 * f
+    while z[DEPTH + 1 + number] < TIME_BITS and not narrow(z, number):
+        halve(z, record, other, record, f, temporary)
+        shift(z, k, k, 1)
+        z[DEPTH + 1 + number] += 1
+        right = z[other] == 0 or sign_changes(z, record, f, 4) == 0
+        if right:
+            put_small(z, temporary, np.int64(1))
+            add(z, k, k, temporary, 1)
+        if z[other] == 0:                                               # the root itself
+            break
+        if right:
+            for c in range(4):
+                copy(z, record + c * f, other + c * f)
+    return time_of(z, k, z[DEPTH + 1 + number])
+
+
+@routine
 def exchange(z, a, b, temporary):
     copy(z, temporary, a)
     copy(z, a, b)
@@ -375,8 +261,8 @@ def ratio_time(z, k, m):
     """The time x ÷ (1 + x) in the interval (k, k + 1) ÷ 2**m, rounded down by less than 2**-TIME_BITS."""
     exponent = max(bits_of(z, z[RATIO]), bits_of(z, z[RATIO] + z[WIDE]))
     a, b = value_of_limbs(z, z[RATIO], exponent), value_of_limbs(z, z[RATIO] + z[WIDE], exponent)
-    share = math.floor(math.ldexp(a / (a + b), TIME_BITS + 2) - 1.0)
-    return max(math.ldexp(math.ldexp(value_of_limbs(z, k, 0), TIME_BITS + 2) + share, -TIME_BITS - 2 - m), 0.0)
+    share = math.floor(ldexp(a / (a + b), TIME_BITS + 2) - 1.0)
+    return max(ldexp(ldexp(value_of_limbs(z, k, 0), TIME_BITS + 2) + share, -TIME_BITS - 2 - m), 0.0)
 
 
 @routine

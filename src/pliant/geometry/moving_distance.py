@@ -30,8 +30,9 @@ import numpy as np
 from pliant.core.jit import helper, kernel, routine
 from pliant.core.stack import stack_float64
 from pliant.geometry.closest_features import cross, edge_edge_parameters
-from pliant.geometry.motion_exact import VERTEX_FACE
+from pliant.geometry.motion_polynomials import VERTEX_FACE
 from pliant.geometry.point_triangle import closest_feature, edge_point, safe_inverse
+from pliant.geometry.ray_triangle import ldexp
 
 TOLERANCE = 0.9e-9                                                      # times distance and extent: a hit is at most so much farther
 LINE_ERROR = 2.0**-46
@@ -42,20 +43,24 @@ LENGTHENED = 1 + 2.0**-48
 FIRST_STEPS = 3                                                         # along fixed directions alone
 MAX_STEPS = 10_000
 MIN_LENGTH = 2.0**-500
+MAX_HALF = 2.0**1000                                                    # half a difference: above, differences may overflow
 CORNERS, OFFSET, LENGTH, WEIGHTS, LATER = 24, 36, 39, 40, 44            # corners now, what `nearest` finds, corners later
 
 
 @routine
 def put_scaled(t, x):
-    """Coordinates halved, relative to the first point and scaled to an extent from 1 to 2: returns its exponent, or None for 0."""
+    """Coordinates relative to the first point and scaled to an extent from 1 to 2: returns (is it not 0, its exponent)."""
+    half = 0.0
+    for i in range(24):
+        half = max(half, abs(0.5 * t[i] - 0.5 * t[i % 3]))
     size = 0.0
     for i in range(24):
-        x[i] = 0.5 * t[i] - 0.5 * t[i % 3]
+        x[i] = 0.5 * t[i] - 0.5 * t[i % 3] if half > MAX_HALF else t[i] - t[i % 3]
         size = max(size, abs(x[i]))
     e = math.frexp(size)[1] - 1
     for i in range(24):
-        x[i] = math.ldexp(x[i], -e)
-    return size, e
+        x[i] = ldexp(x[i], -e)
+    return size > 0.0, e + 1 if half > MAX_HALF else e
 
 
 @routine
@@ -113,13 +118,17 @@ def perpendicular(gx, gy, gz, ex, ey, ez):
     return gx, gy, gz
 
 
+@helper
+def line_value(x, first, second, nx, ny, nz):
+    """n · (second − first) of two of eight corners, four at the start and four at the end."""
+    p, q = 3 * first, 3 * second
+    return nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
+
+
 @routine
 def line_time(x, first, second, nx, ny, nz, s, limit):
     """How long after s n · (second − first) of two corners certainly stays above the limit: a time up to 1, or s."""
-    p, q = 3 * first, 3 * second
-    start = nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
-    p, q = p + 12, q + 12
-    end = nx * (x[q] - x[p]) + (ny * (x[q + 1] - x[p + 1]) + nz * (x[q + 2] - x[p + 2]))
+    start, end = line_value(x, first, second, nx, ny, nz), line_value(x, first + 4, second + 4, nx, ny, nz)
     now = (1.0 - s) * start + s * end - limit
     if now <= LINE_ERROR:
         return s
@@ -296,12 +305,10 @@ def first_time_within(t, kind, distance):
     """The time at which the features first come within the distance > 0: never later than the exact one, 0 if they are at the start; inf if
     they stay farther apart. A hit is within the distance + 1e-9 · (distance + extent). For all finite numbers."""
     x = stack_float64(56)
-    size, e = put_scaled(t, x)
-    if size == 0.0:
+    extended, e = put_scaled(t, x)
+    if not extended or math.frexp(distance)[1] - e > 4:                 # more than twice the extent
         return 0.0
-    limit = math.ldexp(0.5 * distance, -e) if distance < 2.0**1000 or e > 0 else np.inf
-    if limit > 8.0:                                                     # twice the extent and more
-        return 0.0
+    limit = ldexp(distance, -e)
     hit, s = limit + TOLERANCE * (limit + 1.0), 0.0
     for number in range(MAX_STEPS):
         nearest(x, kind, s)

@@ -273,3 +273,17 @@ def test_wrong_calls(call, error, message):
     with pytest.raises(error, match=message):
         call(a, b)
     assert np.array_equal(a.vertices, TETRAHEDRON) and np.array_equal(b.vertices, TETRAHEDRON + 5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_large_faces_and_small_bodies(seed):
+    """Most of a large face is beyond the frame of the query."""
+    rng, found, faces = np.random.default_rng(seed), 0, [[0, 1, 2]]
+    for _ in range(5 if OFF else 25):
+        large, end_large = rng.normal(size=(2, 3, 3)) * 50
+        place = rng.dirichlet([1] * 3) @ (0.5 * large + 0.5 * end_large)
+        small, end_small = place + rng.normal(size=(2, 3, 3)) * rng.choice([2.0**-3, 1.0, 8.0])
+        impacts = pl.ccd(pl.Body(large, faces), pl.Body(small, faces), end_large, end_small)
+        assert_impacts(impacts, naive_features.impacts(large, end_large, faces, small, end_small, faces))
+        found += len(impacts)
+    assert found

@@ -8,7 +8,7 @@ ERROR, of a gap, in units of |n_x| + |n_y| + |n_z|, in the frame of `swept_tree.
 since a coordinate below 2 rounds by 2**-25 · 2 at most. So a difference is off by 2**-23, and rounds by 2**-22 (it is at most 4). Three
 products and two sums round by 3 · 2**-24 of 4 each: 12 · 2**-24 in all. The sum of these is below 9 · 2**-23; of a gap, the difference of
 two such numbers, twice that and 2**-22 more: below 2**-18. Products of tiny numbers may underflow, by 3 · 2**-149: MIN_BOUND. Where a
-coordinate is beyond the frame it is infinite: then so is n or a gap is not a number, and the bound, infinite too, is not exceeded.
+coordinate is beyond the frame it is infinite: then so is the line between centers, and the bound is not a number (`margin_if_finite`).
 """
 import numpy as np
 
@@ -31,6 +31,12 @@ def gap_bound(nx, ny, nz, margin):
     may underflow, the sum of its sizes is more."""
     sizes, square = sum_of_sizes(nx, ny, nz), nx * nx + (ny * ny + nz * nz)
     return sizes * GAP_ERROR + where(square > MIN_SQUARE, sqrt(square) * LENGTH_UP, sizes) * margin + MIN_BOUND
+
+
+@helper
+def margin_if_finite(margin, x, y, z):
+    """The margin; not a number, which nothing exceeds, where a sum of the coordinates of both features is infinite."""
+    return margin + ((x - x) + ((y - y) + (z - z)))
 
 
 @helper
@@ -66,7 +72,7 @@ def vertex_face_center(p, t):
 def vertex_face_parted(p, t, margin):
     """Lanes in which the line between centers parts a vertex and a face, by more than the margin; either may be eight."""
     nx, ny, nz = vertex_face_center(p, t)
-    return parts_vertex_face(p, t, nx, ny, nz, margin)
+    return parts_vertex_face(p, t, nx, ny, nz, margin_if_finite(margin, nx, ny, nz))
 
 
 @helper
@@ -86,6 +92,8 @@ def vertex_beyond_edge(p, t, ax, ay, az, bx, by, bz, margin):
 @helper
 def vertex_face_parted_across(p, t, margin):
     """As `vertex_face_parted`: the normal of the face at the start, the ways across its edges."""
+    nx, ny, nz = vertex_face_center(p, t)
+    margin = margin_if_finite(margin, nx, ny, nz)
     ex, ey, ez, fx, fy, fz = t.bx0 - t.ax0, t.by0 - t.ay0, t.bz0 - t.az0, t.cx0 - t.ax0, t.cy0 - t.ay0, t.cz0 - t.az0
     parted = parts_vertex_face(p, t, ey * fz - ez * fy, ez * fx - ex * fz, ex * fy - ey * fx, margin)
     ax, ay, az = t.ax0 + t.ax1, t.ay0 + t.ay1, t.az0 + t.az1
@@ -124,13 +132,14 @@ def edges_center(e, f):
 def edges_parted(e, f, margin):
     """Lanes in which the line between centers parts two edges, by more than the margin; either may be eight."""
     nx, ny, nz = edges_center(e, f)
-    return parts_edges(e, f, nx, ny, nz, margin)
+    return parts_edges(e, f, nx, ny, nz, margin_if_finite(margin, nx, ny, nz))
 
 
 @helper
 def edges_parted_across(e, f, margin):
     """As `edges_parted`: the ways across either edge between centers, and across both edges at the start."""
     cx, cy, cz = edges_center(e, f)
+    margin = margin_if_finite(margin, cx, cy, cz)
     ex, ey, ez = e.bx0 + e.bx1 - (e.ax0 + e.ax1), e.by0 + e.by1 - (e.ay0 + e.ay1), e.bz0 + e.bz1 - (e.az0 + e.az1)
     nx, ny, nz = across(cx, cy, cz, ex, ey, ez)
     parted = parts_edges(e, f, nx, ny, nz, margin)

@@ -11,7 +11,7 @@ from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
 from pliant.core.validate_features import joined_rows, point_rows
 from pliant.geometry.linear_motion import contact_times
-from pliant.geometry.motion_exact import EDGE_EDGE, VERTEX_FACE
+from pliant.geometry.motion_polynomials import EDGE_EDGE, VERTEX_FACE
 from pliant.geometry.moving_distance import times_within
 
 ROWS_PER_CHUNK = 512                                                    # between two checks for Ctrl-C: a row takes 2 ms at worst

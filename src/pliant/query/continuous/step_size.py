@@ -100,7 +100,7 @@ def shrink_step(space: Workspace, a: MovingBody, b: MovingBody | None, min_dista
     shrinkage = ULP
     while step > 0.0:
         partial = [None if each is None else moved_part(each, step) for each in (a, b)]
-        if step == 1.0 and all(each is None or np.array_equal(each.end, given.end) for each, given in zip(partial, (a, b), strict=True)):
+        if step == 1.0 and all(each is None or np.array_equal(each.end, full.end) for each, full in zip(partial, (a, b), strict=True)):
             return step                                                 # these positions have been tested
         time = earliest(space, partial[0], partial[1], min_distance)
         if time == np.inf:
