@@ -170,7 +170,7 @@ for frame in range(1, options.frames + 1):
 
         # Cloth and body go as far as nothing touches; what is left of the frame takes further steps.
         with measured("step size"):
-            # Nothing may come ten times nearer than the nearest is now: all steps are longer than 0.
+            # Nothing may come ten times nearer than the nearest is now: all steps are longer than 0, and a shorter one is as safe.
             least = 0.1 * min(THICKNESS, contacts.distances.min(initial=np.inf))
             part = pl.step_size(cloth, body, end, body_end, min_distance=least, check=False)
             part = min(part, pl.self_step_size(cloth, end, min_distance=least, check=False))
