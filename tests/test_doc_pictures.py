@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from doc_scripts import DOCS, script
+from pliant import shapes
 
 PAGE = (DOCS / "self-collision.md").read_text(encoding="utf-8")
 STRIPS = ["share-none", "share-one", "share-two", "share-three", "weld", "contacts"]
@@ -47,3 +48,22 @@ def test_what_is_drawn_is_what_is_told(pictures, name):
 def test_a_cloth_is_drawn(pictures):
     image = np.asarray(pictures.cloth())
     assert reddish(image[:, :800]).sum() > 1_000 and reddish(image[:, 850:]).sum() > 1_000
+
+
+def test_a_falling_cloth_is_drawn(tmp_path):
+    """Six frames of a folder as examples/15_falling_cloth.py writes it, with cloth and body in each."""
+    flat, faces = shapes.sheet(8, 8)
+    ball, sides = shapes.icosphere(2)
+    np.savez(tmp_path / "cloth.npz", faces=faces, vertices=[flat + [0, 0, 2.0 - 0.1 * k] for k in range(11)])
+    np.savez(tmp_path / "body.npz", faces=sides, vertices=11 * [0.4 * ball])
+    with script("falling_cloth_pictures") as module:
+        from PIL import Image
+
+        module.main(tmp_path, tmp_path)
+        image = np.asarray(Image.open(tmp_path / "falling-cloth.png").convert("RGB")).astype(int)
+        assert image.shape == (2 * module.HEIGHT, 3 * module.SIDE, 3)
+        panels = image.reshape(2, module.HEIGHT, 3, module.SIDE, 3).swapaxes(1, 2).reshape(6, -1, 3)
+        for panel in panels:
+            bluish, sandy = panel[:, 2] - panel[:, 0], panel[:, 0] - panel[:, 2]
+            assert (bluish > 40).sum() > 500 and (sandy > 40).sum() > 500
+        assert (module.IMAGES / "falling-cloth.png").stat().st_size < 120_000

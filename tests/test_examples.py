@@ -2,24 +2,51 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pliant as pl
 from pliant import shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SMALL = {"15_falling_cloth": ["--triangles", "800", "--frames", "12"]}      # arguments of those that are too long for a test
 PAGES = [page for page in sorted((ROOT / "docs").glob("**/*.md")) if PROGRAM.search(page.read_text(encoding="utf-8"))
          and page.parent.name != "tutorials"]  # those have tests of their own
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_examples_run(path, capsys):
+def test_examples_run(path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(path), *SMALL.get(path.stem, [])])
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_the_falling_cloth_reaches_the_body_and_is_written(tmp_path, capsys, monkeypatch):
+    """Frames are those of the simulation, features come near, and the folder is read again."""
+    out = tmp_path / "run"
+    monkeypatch.setattr(sys, "argv", ["15_falling_cloth.py", "--triangles", "450", "--frames", "8", "--out", str(out)])
+    names = runpy.run_path(str(ROOT / "examples" / "15_falling_cloth.py"))
+    assert names["most_near"] > 50 and len(names["states"]) == 9
+    for name, side in (("cloth", 0), ("body", 1)):
+        with np.load(out / f"{name}.npz") as file:
+            assert np.array_equal(file["vertices"], [state[side] for state in names["states"]])
+        animation = pl.read(out / f"{name}.npz")
+        assert (animation.frames, animation.rate) == (9, 50)
+
+
+def test_the_falling_cloth_stops_if_faces_intersect(monkeypatch):
+    """Without contact forces and without the bound of its steps, the cloth falls into the body."""
+    within = pl.within
+    monkeypatch.setattr(pl, "within", lambda a, b, radius, **options: within(a, b, 0.0, **options))
+    monkeypatch.setattr(pl, "step_size", lambda *arguments, **options: 1.0)
+    monkeypatch.setattr(sys, "argv", ["15_falling_cloth.py", "--triangles", "450", "--frames", "10"])
+    with pytest.raises(RuntimeError, match=r"frame \d+: \d+ pairs of faces intersect"):
+        runpy.run_path(str(ROOT / "examples" / "15_falling_cloth.py"))
 
 
 def test_there_is_a_first_example():

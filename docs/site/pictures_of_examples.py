@@ -174,10 +174,19 @@ def check(names):
     return title(np.concatenate([image[cut:cut + len(image) - len(below)], below]), f"frame {worst}: {np.count_nonzero(rows)} pairs")
 
 
+def falling_cloth(names):
+    states, last = names["states"], len(names["states"]) - 1
+    chosen = [0, last // 4, last // 2, last]
+    camera = Camera(-58, 26, fit=np.concatenate([vertices for k in chosen for vertices in states[k]]))
+    images = [still([(states[k][0], names["faces"], BLUE), (states[k][1], names["body_faces"], SAND)], camera) / 255 for k in chosen]
+    return four(images, [f"frame {k}" for k in chosen])
+
+
 SCENES = {"00_minimal": minimal, "01_cloth": cloth, "02_skinned": skinned, "03_remeshed": remeshed, "04_report": report,
           "05_clearance": clearance, "06_depth_image": depth_image, "07_contacts": contacts, "08_scene": scene,
           "09_signed_distance": signed_distance, "10_frustum_culling": frustum_culling, "11_morph_targets": morph_targets,
-          "12_character": character, "13_triangle_soup": triangle_soup, "14_check": check}
+          "12_character": character, "13_triangle_soup": triangle_soup, "14_check": check,
+          "15_falling_cloth": falling_cloth}
 
 
 def as_left(names):
