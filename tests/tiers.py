@@ -14,7 +14,7 @@ TIERS = ("all", "short", "full")
 VOLUMES = ("aabb", "obb")
 MIXED = {"aabb", "obb"}
 WIDE = 8
-CASES = {"jit": 7, "off": 4, "cuda": 1}                                 # of one function
+CASES = {"jit": 5, "off": 4, "cuda": 1}                                 # of one function
 OFF_FOLDERS = ("core", "geometry", "volume")                            # with the JIT off: formulas and the protocol
 
 # Files, or functions of a file, that are for the full tier: why.
@@ -22,7 +22,6 @@ FULL = {
     "fuzz/test_fuzz_itself.py": "the fuzzer finds faults that are put in: many runs",
     "fuzz/test_fuzz.py::test_kept_cases": "cases of all volume types",
     "geometry/test_triangle_overlap.py::test_the_long_run_in_small": "adversarial triangles, thousands of each kind",
-    "query/collide/test_collide_properties.py::test_lattice_meshes": "a property on many examples, with all options",
     "volume/test_slabcutball.py::test_close_proximity": "every volume type on two close bodies",
     "test_volumes_benchmark.py": "a random run of every volume type",
     "test_range_motions.py": "sizes of all motions; test_range.py has those of free bodies",
@@ -36,7 +35,6 @@ FULL = {
     "io/test_subprocess_files.py": "the same with files",
     "core/test_cache.py": "the cache of kernels, in processes of their own",
     "core/test_cache_damaged.py": "the same with damaged files",
-    "query/collide/test_collide_properties.py::test_any_finite_float64": "a property on many examples, with all options",
     "query/test_frustum.py::test_morphing_bodies": "morphing and blended bodies, with all policies",
     "test_scene_distances.py::test_bodies_of_all_motions": "scenes of all motions, in every batch that is compiled for them",
     "core/test_lazy_compile.py::test_kernels_from_the_disk_cache_call_it": "the cache of kernels, in processes of their own",
@@ -44,6 +42,7 @@ FULL = {
     "refit/test_fitted.py::test_slabs_chosen_with_the_parent_need_fewer_tests_of_slivers": "a count of volume tests on binary BVHs",
     "test_mutants.py": "the faults that tools/mutants.py draws",
     "test_names.py": "names and phrases; make lint runs it",
+    "query/collide/test_collide_properties.py": "properties on many examples; test_collide.py has the cases",
     "query/collide/test_self_collide_properties.py": "properties on many examples; test_self_collide.py has the cases",
     "query/ray/test_rays_properties.py": "properties on many examples",
     "query/ray/test_rays_scenes.py": "scenes of many bodies, in a tree",
@@ -51,6 +50,9 @@ FULL = {
     "test_extend.py::test_every_query_compiled": "compiles every query for one more volume type",
     "test_extend.py::test_every_policy_and_motion": "every policy and motion with it, also compiled",
     "test_extend.py::test_the_volume_type_keeps_the_protocol": "the tests of the protocol for one more volume type",
+    "test_scene_distances.py::test_another_type_and_boxes": "scenes of every volume type",
+    "refit/test_auto.py::test_volumes_that_are_dear_are_left_alone_sooner": "volume types beside boxes, rebuilt in the background",
+    "test_cli.py::test_warm_says_if_nothing_was_kept": "compiles in processes of its own",
     "test_cli.py::test_warm_exports_and_imports": "compiles everything, and takes it to another cache",
     "test_cli.py::test_warm_says_how_long_it_took": "compiles everything",
     "test_types.py::test_a_program_passes": "a type checker, which make test does not install",
