@@ -30,7 +30,8 @@ def first_contact(a: QueryBody, b: QueryBody, path_a: MotionPath | None, path_b:
 
     Guaranteed: the bodies intersect at `.time` and not at `.before`, and the two are at most `tolerance` apart (or one unit in the
     last place); the bodies do not intersect at any earlier one of the `steps` times. A contact that begins and ends between two such
-    times is missed: choose `steps` so that no body passes through the other within one step. If they intersect at `start`, `.time`
+    times is missed: choose `steps` so that no body passes through the other within one step, or ask `ccd`, which misses nothing where
+    vertices move on straight lines. If they intersect at `start`, `.time`
     and `.before` are both `start`.
 
     >>> import numpy as np, pliant as pl
