@@ -1,6 +1,6 @@
 """Results of queries: named plain arrays, and the counters of the work behind them."""
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -391,7 +391,10 @@ class _FeatureRows:
         rows, columns = np.nonzero(wanted)
         vertices = self.vertices[rows, columns]
         order = np.argsort(vertices, kind="stable")
-        return np.searchsorted(vertices[order], np.arange(self.n_vertices[body] + 1)), rows[order]
+        vertices, rows = vertices[order], rows[order]
+        again = (vertices[1:] == vertices[:-1]) & (rows[1:] == rows[:-1])  # a face without area may have a vertex twice
+        vertices, rows = np.delete(vertices, np.flatnonzero(again)), np.delete(rows, np.flatnonzero(again))
+        return np.searchsorted(vertices, np.arange(self.n_vertices[body] + 1)), rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -413,3 +416,8 @@ class Impacts(_FeatureRows):
 class SceneImpacts(Impacts):
     """`Impacts` of a scene: `bodies` (m, 2), the ids of both, the lower one first, or the same twice."""
     bodies: NDArray[np.int64]
+
+    def csr(self, body: int = 0) -> NoReturn:
+        """Refused: vertices of different bodies have the same numbers. Ask for two bodies, with `pliant.ccd`."""
+        raise ArgumentError("csr: the impacts of a scene are of many bodies, whose vertices have the same numbers; select rows by .bodies, "
+                            "or ask pliant.ccd and pliant.self_ccd for the bodies that are needed")

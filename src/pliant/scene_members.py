@@ -123,12 +123,12 @@ class SceneMembers(BodyGroup):
         body._observers = tuple(scene for scene in body._observers if scene is not self)
         self._stale_bodies.discard(body)
         del self._members[number], self._id_of[body]
+        self._rules = self._with_faces = None
         self._ray_targets.clear()
         if name is not None:
             del self._id_of_name[name]
         self._moved_ids.discard(number)
         self._ignored = {pair for pair in self._ignored if number not in pair}
-        self._rules = self._with_faces = None
         self._version += 1
 
     @synchronized

@@ -36,9 +36,11 @@ class Model:
         self.transform, self.version = None, 0
 
     def lowest(self):
-        """(n,): for each vertex the lowest one at its place."""
-        known = {}
-        return np.array([known.setdefault(tuple(row), k) for k, row in enumerate((self.local + 0.0).tolist())], np.int32)
+        """(n,): for each vertex the lowest one that stays at its place: with the same targets and weights."""
+        n, known = len(self.local), {}
+        columns = [self.local, *self.table.get("shapes", ()), *([self.table["weights"]] if self.motion == "blended" else [])]
+        rows = (np.concatenate([np.array(each, np.float64).reshape(n, -1) for each in columns], axis=1) + 0.0).tolist()
+        return np.array([known.setdefault(tuple(row), k) for k, row in enumerate(rows)], np.int32)
 
     def world(self):
         """(n, 3) vertices where they are."""

@@ -181,6 +181,8 @@ def test_corners_of_an_stl_are_one_vertex_if_they_stay_together(tmp_path, order)
         assert [firsts[k] for k in expected] == joined.ravel().tolist() and len(rows) == len(firsts)
     for weld in (False, True):
         assert np.array_equal(actor.at(order[0], weld=weld)._welded_faces, found[order[0]][1]), "with or without welding"
+    own = np.arange(len(found[order[0]][0]))
+    assert np.array_equal(actor.at(order[0], weld=own)._welded_faces, found[order[0]][1]), "or with a map"
 
 
 def test_an_stl_that_is_closed_at_first_opens(tmp_path):

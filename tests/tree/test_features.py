@@ -9,7 +9,7 @@ import near_pairs
 import pliant as pl
 from near_pairs import OFF
 from pliant import shapes
-from pliant.tree.features import find_features, vertices_within_rings
+from pliant.tree.features import RING_CHUNK, find_features, vertices_within_rings
 
 pytestmark = pytest.mark.formulas
 
@@ -62,3 +62,13 @@ def test_rings_are_those_of_a_breadth_first_search(rings):
         for _ in range(rings):
             reached = set().union(*(around[w] for w in reached))
         assert neighbors[begins[v]:begins[v + 1]].tolist() == sorted(reached)
+
+
+def test_rings_of_more_vertices_than_a_chunk():
+    """A path: its vertices are those between, in an order of their own."""
+    n, rings = 2 * RING_CHUNK + 10, 3
+    order = np.random.default_rng(4).permutation(n)
+    place = np.argsort(order)
+    begins, neighbors = vertices_within_rings(np.sort(np.stack([order[:-1], order[1:]], axis=1)), n, rings)
+    for v in range(0, n, 97 if OFF else 1):
+        assert neighbors[begins[v]:begins[v + 1]].tolist() == sorted(order[max(place[v] - rings, 0):place[v] + rings + 1].tolist())

@@ -166,4 +166,4 @@ def value_of_limbs(z, a, exponent):
     value = 0.0
     for i in range(max(n - 2, 1), n + 1):
         value += ldexp(digit_value(z[a + i]), 64 * (i - 1) - exponent)
-    return value if z[a] > 0 else -value
+    return value if z[a] >= 0 else -value

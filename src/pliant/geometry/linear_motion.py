@@ -252,13 +252,19 @@ def contact_filter(t, kind):
 
 
 @routine
-def first_contact_time(t, kind):
-    """The time of the first contact: never later than the exact one, at most 2**-40 before, 0 if they touch at the start; inf if they never
-    touch, exactly. For all finite numbers. t has room for 25 numbers."""
+def first_contact(t, kind):
+    """The time of the first contact, never later than the exact one and at most 2**-40 before, so that it is 0 if they touch at the start
+    or that soon; inf if they never touch, exactly. For all finite numbers. t has room for 25 numbers. And was the exact stage needed?"""
     verdict, time = contact_filter(t, kind)
     if verdict == UNSURE:
-        return t[24] if first_contact_exact(t, kind, np.int64(1)) != 0 else np.inf
-    return time
+        return (t[24] if first_contact_exact(t, kind, np.int64(1)) != 0 else np.inf), True
+    return time, False
+
+
+@helper
+def first_contact_time(t, kind):
+    """The time alone."""
+    return first_contact(t, kind)[0]
 
 
 @routine

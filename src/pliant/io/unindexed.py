@@ -66,8 +66,9 @@ class UnindexedActor(FrameActor):
             self.kind = "soup"
 
     def _weld_option(self, weld: Any) -> Any:
-        corners = validate_weld.weld("weld", weld) == 0.0  # those at one position are one vertex already
-        return False if corners else super()._weld_option(weld)
+        found = validate_weld.weld("weld", weld)
+        by_position = isinstance(found, float) and found == 0.0
+        return False if by_position else super()._weld_option(weld)  # corners at one position are one vertex already
 
     def _join(self, frame: int) -> Mesh:
         """Vertices and faces of a frame."""

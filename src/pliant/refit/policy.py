@@ -45,6 +45,7 @@ class Bvh:
         self.rows = motion.points_and_blocks if self.has_blocks else points  # points, and behind them boxes of blocks (`motion/free.py`)
         self.policy_state = None                                        # what a policy remembers beyond a tree
         self.version, self.moments = 0, None                            # changes of points or tree so far; see moments.py
+        self.n_trees = 0                                                # set so far, the same one again after an interrupt included
         self.n_refitted = 0                                             # volumes set outside traversals since they were last asked for
         self.ray_tests = 0                                              # volumes and triangles that rays were compared with, in all
         self.set_tree(tree or self.build())
@@ -57,6 +58,7 @@ class Bvh:
     def set_tree(self, tree):
         """Take another tree; its volumes have never been set."""
         self.tree, self.moments = tree, None
+        self.n_trees += 1
         self.nodes, self.leaves = tree.allocate(self.options.volume_type)
         self._stamps = self.nodes["stamp"]
         # what a policy keeps with this tree; for `query/proximity/branch_and_bound.py`

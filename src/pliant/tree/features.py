@@ -16,6 +16,7 @@ from pliant.errors import TooManyPairsError
 from pliant.tree.nodes import LEAF_WIDTH
 
 NO_FEATURE = -1
+RING_CHUNK, BYTES_PER_NEIGHBOR = 1 << 10, 20                            # vertices between looks at Ctrl-C; while neighbors are sorted
 IDS = np.dtype((np.int32, (LEAF_WIDTH,)))
 
 
@@ -94,17 +95,21 @@ def _groups(leaves, ids, n_leaves):
 def vertices_within_rings(edges, n_vertices, rings):
     """(begins (n + 1,) int64, neighbors int32): for each vertex those that at most so many edges lead to, itself included, ascending."""
     begins, adjacent = vertex_neighbors(edges, n_vertices)
-    scratch, reached = np.full(n_vertices, -1, np.int32), np.empty(n_vertices, np.int32)
-    counts = np.zeros(n_vertices + 1, np.int64)
-    spread(begins, adjacent, rings, scratch, reached, counts, np.empty(0, np.int32))
-    offsets = np.cumsum(counts)
-    if not memory.fits_in_memory(4 * int(offsets[-1])):
-        raise TooManyPairsError(f"rings: {int(offsets[-1]):,} pairs of vertices are within so many edges of each other, and memory for "
-                                "them is not available; ask for fewer")
-    neighbors = np.empty(int(offsets[-1]), np.int32)
-    scratch[:] = -1
-    spread(begins, adjacent, rings, scratch, reached, offsets.copy(), neighbors)
-    return offsets, neighbors
+    visited, reached = np.full(n_vertices, -1, np.int64), np.empty(n_vertices, np.int32)
+    offsets, parts = np.zeros(n_vertices + 1, np.int64), [np.empty(0, np.int32)]
+    for first in range(0, n_vertices, RING_CHUNK):
+        ends = offsets[first:min(first + RING_CHUNK, n_vertices) + 1]
+        spread(begins, adjacent, rings, visited, reached, first, 0, ends, parts[0])
+        np.cumsum(ends, out=ends)
+        if not memory.fits_in_memory(BYTES_PER_NEIGHBOR * int(ends[-1])):
+            raise TooManyPairsError(f"rings: more than {int(ends[-1]):,} pairs of vertices are within so many edges of each other, and "
+                                    "memory for them is not available; ask for fewer")
+        found = np.empty(int(ends[-1] - ends[0]), np.int32)
+        spread(begins, adjacent, rings, visited, reached, first, n_vertices, ends - ends[0], found)
+        keys = np.repeat(np.arange(len(ends) - 1), np.diff(ends)) << 32 | found
+        keys.sort()
+        parts.append((keys & 0xFFFFFFFF).astype(np.int32))
+    return offsets, np.concatenate(parts)
 
 
 def vertex_neighbors(edges, n_vertices):
@@ -115,29 +120,26 @@ def vertex_neighbors(edges, n_vertices):
 
 
 @kernel
-def spread(begins, adjacent, rings, visited, reached, offsets, out):
-    """Breadth first from each vertex. Without room in `out`, offsets[v + 1] = the number of vertices reached; else they are put, ascending,
-    from offsets[v] on."""
-    for v in range(len(visited)):
-        visited[v], reached[0], first, n = v, v, 0, 1
+def spread(begins, adjacent, rings, visited, reached, first, marks, offsets, out):
+    """Breadth first from each of the vertices from `first` on, as many as there are offsets but one. Without room in `out`, the next offset
+    is the number of vertices reached; else they are put from the offset on. `marks` + v marks what was reached from v: twice the same
+    would not do."""
+    for row in range(len(offsets) - 1):
+        mark, begin, n = marks + first + row, 0, 1
+        visited[first + row], reached[0] = mark, first + row
         for _ in range(rings):
             last = n
-            for at in range(first, last):
+            for at in range(begin, last):
                 w = np.int64(reached[at])
                 for k in range(begins[w], begins[w + 1]):
                     x = np.int64(adjacent[k])
-                    if visited[x] != v:
-                        visited[x] = v
+                    if visited[x] != mark:
+                        visited[x] = mark
                         reached[n] = x
                         n += 1
-            first = last
+            begin = last
         if len(out) == 0:
-            offsets[v + 1] = n
+            offsets[row + 1] = n
             continue
-        start = offsets[v]
-        for i in range(n):                                              # insertion sort: few are out of order
-            x, k = reached[i], start + i
-            while k > start and out[k - 1] > x:
-                out[k] = out[k - 1]
-                k -= 1
-            out[k] = x
+        for i in range(n):
+            out[offsets[row] + i] = reached[i]

@@ -235,8 +235,32 @@ def test_scenes():
         scene.ccd({0: TETRAHEDRON, a: TETRAHEDRON})
     with pytest.raises(pl.UnknownIdError, match="ends: no body of the scene has the id 7"):
         scene.step_size({7: TETRAHEDRON})
+    with pytest.raises(pl.ArgumentError, match="csr: the impacts of a scene"):
+        scene.ccd({}).csr()
     with pytest.raises(pl.ArgumentTypeError, match="ends: expected a dict"):
         scene.ccd([TETRAHEDRON])
+
+
+@pytest.mark.parametrize("offset", [1.6e308, 1.75e308, -1.75e308])
+def test_the_largest_numbers(offset):
+    """Boxes that end beyond 1.7e308, and those that lie there as a whole."""
+    tip, size, place = np.array([[1, 1, 1], [1, 1, 2], [2, 1, 2]], float), 1e306, np.array([offset, 0, 0])
+    floor = pl.Body(np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]]) * size + place, [[0, 1, 2]])
+    body, end = pl.Body(tip * size + place, [[0, 1, 2]]), (tip - [0, 0, 4]) * size + place
+    found = pl.ccd(floor, body, None, end)
+    assert len(found) == 3 and 0.2499 < found.times[0] <= 0.25 and pl.step_size(floor, body, None, end) < 0.25
+    assert len(pl.Scene([floor, body]).ccd({1: end})) == 3
+    low = pl.Body(body.vertices - [0, 0, size], [[0, 1, 2]])
+    assert len(pl.within(floor, low, 0.0, features=True)) == 1 and len(pl.collide(floor, low)) == 1
+
+
+def test_exact_stages_are_counted():
+    """So that a call with many of them ends in time for Ctrl-C."""
+    flat = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], float)
+    found = pl.ccd(pl.Body(flat, [[0, 1, 2]]), pl.Body(flat + [3, 0, 0], [[0, 1, 2]]), None, flat)
+    assert len(found) and found.stats.n_exact > 0
+    above = pl.Body(flat + [0, 0, 3], [[0, 1, 2]])
+    assert pl.ccd(pl.Body(flat, [[0, 1, 2]]), above, None, flat + [0, 0, 1], min_distance=1.5).stats.n_exact > 0
 
 
 def test_a_step_that_shrinks_for_one_pair_is_tested_again_for_the_others(monkeypatch):

@@ -1,5 +1,7 @@
 """`within` and `self_within` with features=True name the pairs of the rational reference, with distances, points, weights and normals."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -151,6 +153,14 @@ def test_csr_has_the_pairs_of_every_vertex():
             assert rows[begins[v]:begins[v + 1]].tolist() == right
     with pytest.raises(pl.ArgumentError, match="body: expected 0 for the first body or 1"):
         found.csr(2)
+
+
+def test_csr_names_a_pair_once_for_a_vertex_that_a_face_has_twice():
+    vertices, faces = [[0, 0, 0], [1, 0, 0]], [[0, 1, 1]]
+    found = pl.within(pl.Body([[0, 0, 1], [1, 0, 1], [0, 1, 1]], [[0, 1, 2]]), pl.Body(vertices, faces), 3.0, features=True)
+    begins, rows = found.csr(1)
+    assert len(found) and all(len(set(rows[a:b].tolist())) == b - a for a, b in pairwise(begins))
+
 
 
 def test_nothing_is_near_nothing():

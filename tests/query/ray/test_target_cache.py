@@ -1,5 +1,7 @@
 """What a scene keeps for rays between queries is what a new scene would make."""
 
+import threading
+
 import numba
 import numpy as np
 import pytest
@@ -68,3 +70,50 @@ def test_only_bodies_that_moved_are_read(monkeypatch):
             scene[k].update(directions + [3.0 * k, 1, 0])
         assert pl.pick(scene, [6, 0.5, -9], [0, 0, 1]).body == 2
     assert counts == [5, 1, 2]
+
+
+@pytest.mark.formulas
+@pytest.mark.parametrize("policy", ["lazy", "hybrid"])
+def test_a_bvh_that_an_interrupt_sets_back_is_noticed(policy):
+    """Another query of the body is interrupted while it refits; what the scene knows of the body is older then."""
+    directions, faces = shapes.icosphere(1)
+    body = pl.Body(directions, faces, policy=policy)
+    scene = pl.Scene([body, pl.Body(directions + 5, faces)])
+    assert pl.cast(scene, [0, 0, -3], [0, 0, 1]).face[0] >= 0
+    body.update(directions * 1.25)
+    assert pl.cast(scene, [50, 0, -3], [0, 0, 1]).face[0] < 0  # a miss, and a record that says that nothing is to be done
+    bvh = body._bvh
+    options, interrupted = bvh.options, pytest.MonkeyPatch()
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with interrupted.context() as patch:
+        patch.setattr(bvh, "options", options._replace(policy=options.policy._replace(refit=interrupt)))
+        with pytest.raises(KeyboardInterrupt):
+            pl.self_collide(body)
+    right = pl.cast(pl.Body(directions * 1.25, faces), [0.1, 0.2, -3], [0, 0, 1])
+    found = pl.cast(scene, [0.1, 0.2, -3], [0, 0, 1])
+    assert found.t.tolist() == right.t.tolist() and found.face.tolist() == right.face.tolist()
+
+
+def test_bodies_are_forgotten_between_queries_not_in_one(monkeypatch):
+    """A body without faces is removed by another thread while a query replaces records."""
+    directions, faces = shapes.icosphere(0)
+    moving, empty = pl.Body(directions, faces), pl.Body(directions, np.zeros((0, 3), int))
+    scene, replaced = pl.Scene([moving, pl.Body(directions + 3, faces), empty]), target_cache.set_targets
+    pl.cast(scene, [0, 0, -3], [0, 0, 1])
+    moving.update(directions * 1.5)
+    threads = []
+
+    def remove_meanwhile(*args):
+        threads.append(threading.Thread(target=scene.remove, args=(empty,)))
+        threads[0].start()
+        threads[0].join(0.2)
+        replaced(*args)
+
+    monkeypatch.setattr(target_cache, "set_targets", remove_meanwhile)
+    assert pl.cast(scene, [0, 0, -3], [0, 0, 1]).face[0] >= 0
+    threads[0].join(10)
+    monkeypatch.undo()
+    assert not threads[0].is_alive() and len(scene) == 2 and pl.cast(scene, [0, 0, -3], [0, 0, 1]).face[0] >= 0

@@ -5,7 +5,7 @@ import numpy as np
 
 from pliant.core.function_pointer import address_of, floats_at
 from pliant.core.jit import DISABLED, helper
-from pliant.geometry.linear_motion import EDGE_EDGE, VERTEX_FACE, first_contact_time
+from pliant.geometry.linear_motion import EDGE_EDGE, VERTEX_FACE, first_contact
 from pliant.geometry.moving_distance import first_time_within
 from pliant.query.continuous.feature_pairs import EDGE_EDGE as EDGE_PAIR
 from pliant.query.continuous.feature_pairs import MIN_DISTANCE_IN, TIME
@@ -13,11 +13,15 @@ from pliant.query.continuous.feature_pairs import MIN_DISTANCE_IN, TIME
 
 @helper
 def set_time(t, kind):
-    """t[TIME] = when two features collide, inf if they do not; points at 0 and at 12, the distance that counts at MIN_DISTANCE_IN."""
+    """t[TIME] = when two features collide, inf if they do not; points at 0 and at 12, the distance that counts at MIN_DISTANCE_IN. 1 if
+    that took long: the exact stage, or an advancement to a distance."""
     stage_kind = EDGE_EDGE if kind == EDGE_PAIR else VERTEX_FACE
-    distance = t[MIN_DISTANCE_IN]
-    t[TIME] = first_time_within(t, stage_kind, distance) if distance > 0.0 else first_contact_time(t, stage_kind)
-    return np.int64(0)
+    distance, took_long = t[MIN_DISTANCE_IN], True
+    if distance > 0.0:
+        t[TIME] = first_time_within(t, stage_kind, distance)
+    else:
+        t[TIME], took_long = first_contact(t, stage_kind)
+    return np.int64(took_long)
 
 
 @cache

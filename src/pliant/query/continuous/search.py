@@ -28,6 +28,7 @@ BOX_ROUNDING = 2.0**-21                                                 # of a s
 MAX_MARGIN, MAX_LIMIT = 5.0, 100.0                                      # above all gaps of boxes, below those of empty lanes
 NO_EXCLUSIONS = Exclusions(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int32))
 BYTES_PER_RESULT = 200
+CALL_BUDGET = 1 << 12                                                   # pairs of nodes per call: leaves may have hundreds of features
 
 
 class FeatureRows(NamedTuple):
@@ -83,7 +84,7 @@ def search_features(space, a, b, distance, entry, *, near=False, first=False, ex
     space.reserve_stack(stack_size)
     space.stack[0] = 0
     args = (tree_a.nodes, tree_a.leaves, tree_a.tree.slots, tree_b.nodes, tree_b.leaves, tree_b.tree.slots)
-    loop = ResumableLoop(partial(traverse, visitor, *args), query, stack_size, (entry, tree_a, tree_b))
+    loop = ResumableLoop(partial(traverse, visitor, *args), query, stack_size, (entry, tree_a, tree_b), CALL_BUDGET)
     words, stats, _ = run_loop(loop, space)
     give_arrays_back(a.body, tree_a)
     if b is not None:

@@ -1,6 +1,7 @@
 """What a scene keeps for rays between queries: the records of its bodies, and the tree of their boxes.
 
-Bodies that were updated since the last query are known by their versions; only their records are made anew. The tree keeps its nodes while
+Bodies that were updated since the last query are known by their versions, and BVHs that an interrupt has set back by their count of trees;
+only their records are made anew. The tree keeps its nodes while
 bodies move, and its boxes are fitted; when as many bodies have moved as there are, it is built again.
 """
 import threading
@@ -19,8 +20,9 @@ class RayTargetCache:
 
     def clear(self):
         """Forget all bodies."""
-        self._group = self._versions = self._targets = self._top_level = None
-        self._n_moved = 0                                               # since the tree was built
+        with self._lock:
+            self._group = self._versions = self._n_trees = self._targets = self._top_level = None
+            self._n_moved = 0                                           # since the tree was built
 
     def of(self, bodies, numbers, masks):
         """(RayTargets, TopLevel) of these bodies, with these ids and masks."""
@@ -32,8 +34,9 @@ class RayTargetCache:
                 self._targets = ray_targets(bodies, numbers, masks, False)
                 self._top_level, self._n_moved = build_top_level(self._targets.records), 0
             else:
-                self._update(bodies, numbers, masks, [k for k, version in enumerate(versions) if version != self._versions[k]])
-            self._group, self._versions = group, versions
+                self._update(bodies, numbers, masks, [k for k, bvh in enumerate(self._targets.bvhs)
+                                                      if versions[k] != self._versions[k] or bvh.n_trees != self._n_trees[k]])
+            self._group, self._versions, self._n_trees = group, versions, [bvh.n_trees for bvh in self._targets.bvhs]
             return self._targets, self._top_level
 
     def _update(self, bodies, numbers, masks, moved):
