@@ -31,8 +31,8 @@ def ccd(a: QueryBody, b: QueryBody, end_a: BodyEnd, end_b: BodyEnd, *, first: bo
     min_distance : also pairs that come within this distance: none is missed, and false alarms are only pairs that are farther apart by
         less than 1e-9 of it and of the extent of the query
 
-    Times are from 0 to 1, not later than the first contact and at most 2**-40 before it: 0 if the features touch at the start, or that soon.
-    Bodies that intersect at the start need not have features that touch: `collide` finds them.
+    Times are from 0 to 1, not later than the first contact and at most 2**-40 before it: 0 if the features touch at the start, or that
+    soon. Bodies that intersect at the start need not have features that touch: `collide` finds them.
 
     >>> import pliant as pl
     >>> floor = pl.Body([[0, 0, 0], [4, 0, 0], [0, 4, 0]], [[0, 1, 2]])
