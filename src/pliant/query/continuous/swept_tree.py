@@ -36,7 +36,7 @@ ZERO, INF = np.float32(0), np.float32(np.inf)
 EMPTY, CLAMP = np.float32(8), np.float32(2)                             # an empty box is from EMPTY to −EMPTY: apart from all others
 ROUNDING = 2.0**-22                                                     # of distances in the frame, by rounding of coordinates
 KEY_MASK = (1 << 24) - 1                                                # of indices: as many as float32 has exactly
-LARGEST = np.finfo(np.float64).max
+MAX_FLOAT64 = np.finfo(np.float64).max
 ROW = 8                                                                 # float32 of a vertex: xyz at the start and the end, and two more
 
 SweptBox = NamedTuple("SweptBox", fields("lox0 loy0 loz0 hix0 hiy0 hiz0 lox1 loy1 loz1 hix1 hiy1 hiz1"))
@@ -312,7 +312,7 @@ def bounds_of(moving):
 
 def frame_around(low, high):
     """((4,) center and scale, (3,) half sizes in the frame) of the frame that has a box in it; corners may be infinite or huge."""
-    low, high = np.clip(low, -LARGEST, LARGEST), np.clip(high, -LARGEST, LARGEST)
+    low, high = np.clip(low, -MAX_FLOAT64, MAX_FLOAT64), np.clip(high, -MAX_FLOAT64, MAX_FLOAT64)
     center = 0.5 * low + 0.5 * high
     half = np.maximum(high - center, center - low)
     exponent = int(np.frexp(half.max())[1]) if half.max() > 0 else -1000
