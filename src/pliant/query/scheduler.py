@@ -90,18 +90,19 @@ class ResumableLoop(NamedTuple):
     """A query that can be run: `resume(query, stack, keys)` is the kernel bound to its bodies, `query` (1,) its state, `stack_size` the
     capacity of its stack.
 
-    `shapes` keeps the BVHs alive: the kernel knows their arrays by address. `call_budget`: pairs of nodes per call.
+    `shapes` keeps the BVHs alive: the kernel knows their arrays by address. `call_budget`: pairs of nodes per call,
+    if not CALL_BUDGET.
     """
     resume: Any
     query: np.ndarray
     stack_size: int
     shapes: tuple
-    call_budget: int = CALL_BUDGET
+    call_budget: int | None = None
 
 
 def run_loop(loop, space, end_time=None):
     """Run the query whose initial state is in `space`; (keys in any order, Stats, pairs left on the stack when time was up)."""
-    query, budget, visited = loop.query, loop.call_budget if end_time is None else TIMED_CALL_BUDGET, 0
+    query, budget, visited = loop.query, (loop.call_budget or CALL_BUDGET) if end_time is None else TIMED_CALL_BUDGET, 0
     state = query[0]
     while not time_is_up(end_time):
         state["budget"] = budget
@@ -210,7 +211,7 @@ def run_stack(loop, query, space, stack, shared):
     while not shared.cancelled.is_set():
         if time_is_up(shared.end_time):
             return shared.abandon_stack(space.stack[:state["position"]].copy())
-        state["budget"] = loop.call_budget if shared.end_time is None else TIMED_CALL_BUDGET
+        state["budget"] = (loop.call_budget or CALL_BUDGET) if shared.end_time is None else TIMED_CALL_BUDGET
         with ignore_float_errors():
             reason = loop.resume(query, space.stack, space.keys)
         if reason == OUTPUT_FULL:
