@@ -78,7 +78,7 @@ def test_known_contacts_and_near_misses(kind):
         assert late.max() <= 2.0**-52 and late.min() > -(2.0**-40)      # of two roundings; next, exactly
         for k in np.flatnonzero(~misses)[np.abs(late) < 2.0**-50]:
             assert Fraction(times[k]) <= Fraction(int(numerators[k]), int(denominators[k]))
-    assert DISABLED or (rows[:, 4] == MISS).any() and (rows[:, 4] == HIT).any() and (rows[:, 4] == UNSURE).any()
+    assert DISABLED or ((rows[:, 4] == MISS).any() and (rows[:, 4] == HIT).any() and (rows[:, 4] == UNSURE).any())
 
 
 def orders(kind):

@@ -12,8 +12,8 @@ All corners are local, as in `geometry/overlap_simd.py`: relative to the low cor
 ends; DELTA bounds, per coordinate, the distance from the true corner. The range is the same: coordinates of up to 2**28.
 
 BOUND of a comparison along a direction, whatever it is: 2 DELTA + 12 e E_k for each |d_k|, e = 2**-24, as derived there, and TINY for
-underflow. With a margin, a bound of the length of d times the margin is added, and 2**-18 of that for what rounds. The bound is the sum of the
-components or √3 times the largest, whichever is less: squares of directions would overflow.
+underflow. With a margin, a bound of the length of d times the margin is added, and 2**-18 of that for what rounds. The bound is the sum of
+the components or √3 times the largest, whichever is less: squares of directions would overflow.
 BOUND of a determinant of differences of corners: Σ_k E_k (8 DELTA (E_i + E_j) + 40 e E_i E_j), as there, where rounding needs only 96 of
 120 e E_x E_y E_z. Coefficients 1 and 2 are thirds of three determinants: they add 12 for the sum of two minors and 18 for the last sum,
 below the 72 that three determinants leave: three times the bound is theirs. Halves of sums that serve as directions need no bound.
