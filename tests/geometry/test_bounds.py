@@ -22,7 +22,7 @@ EXEMPT = {
     "limbs.py": {"MANTISSA_SCALE": "2**53, exact"},
     "motion_polynomials.py": {"MANTISSA_SCALE": "2**53, exact"},
     "linear_motion.py": {"TIME_STEP": "how wide a bracket is: signs at both ends are certain, whatever it is"},
-    "moving_distance.py": {"TOLERANCE": "how near a hit is, which test_moving_distance.py checks", "BEFORE": "when a normal is measured",
+    "moving_distance.py": {"TOLERANCE": "how near a hit is, which test_moving_distance.py checks",
                            "SHORTENED": "a direction of any length gives a valid bound if it is at most 1; covers rounding of its length",
                            "LENGTHENED": "as SHORTENED", "MIN_LENGTH": "directions below are left out", "MAX_HALF": "chooses a scale",
                            "TURNING_ERROR": "test_moving_distance.py compares what turns with distances in rational arithmetic"},

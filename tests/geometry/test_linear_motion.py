@@ -12,7 +12,7 @@ import naive_ccd
 from moving_features import EDGE_EDGE, FAMILIES, VERTEX_FACE, hostile, known_queries
 from pliant.core.jit import DISABLED, kernel
 from pliant.core.stack import stack_float64
-from pliant.geometry.linear_motion import HIT, MISS, UNSURE, contact_filter, first_contact_time, touches
+from pliant.geometry.linear_motion import HIT, MISS, UNSURE, contact_filter, first_contact_time
 from pliant.geometry.motion_exact import first_contact_exact
 
 pytestmark = pytest.mark.formulas
@@ -22,30 +22,28 @@ GAP = Fraction(1, 2**40)
 
 @kernel
 def answers(points, kind, out):
-    """For rows of 24 numbers: the time, the exact stage's, do they touch by either, and what the filter says."""
+    """For rows of 24 numbers: the time, the exact stage's, and what the filter says."""
     t = stack_float64(25)
     for i in range(len(points)):
         for k in range(24):
             t[k] = points[i, k]
         out[i, 0] = first_contact_time(t, kind)
-        out[i, 1] = t[24] if first_contact_exact(t, kind, np.int64(1)) != 0 else np.inf
-        out[i, 2] = np.float64(touches(t, kind))
-        out[i, 3] = np.float64(first_contact_exact(t, kind, np.int64(0)))
-        verdict, out[i, 5] = contact_filter(t, kind)
-        out[i, 4] = np.float64(verdict)
+        out[i, 1] = t[24] if first_contact_exact(t, kind) != 0 else np.inf
+        verdict, out[i, 3] = contact_filter(t, kind)
+        out[i, 2] = np.float64(verdict)
 
 
 def ask(starts, ends, kind):
     points = np.concatenate([np.reshape(starts, (-1, 12)), np.reshape(ends, (-1, 12))], axis=1)
-    out = np.empty((len(points), 6))
+    out = np.empty((len(points), 4))
     answers(np.ascontiguousarray(points), np.int64(kind), out)
     return out
 
 
 def check(start, end, kind, row):
     expected = naive_ccd.first_contact(start, end, kind, Fraction(1, 2**44))
-    time, exact, touching, touching_exactly, verdict, filtered = row.tolist()
-    assert (expected is not None) == np.isfinite(time) == np.isfinite(exact) == bool(touching) == bool(touching_exactly)
+    time, exact, verdict, filtered = row.tolist()
+    assert (expected is not None) == np.isfinite(time) == np.isfinite(exact)
     assert verdict == UNSURE or (verdict == HIT) == (expected is not None)
     if expected is None:
         return False
@@ -78,7 +76,7 @@ def test_known_contacts_and_near_misses(kind):
         assert late.max() <= 2.0**-52 and late.min() > -(2.0**-40)      # of two roundings; next, exactly
         for k in np.flatnonzero(~misses)[np.abs(late) < 2.0**-50]:
             assert Fraction(times[k]) <= Fraction(int(numerators[k]), int(denominators[k]))
-    assert DISABLED or ((rows[:, 4] == MISS).any() and (rows[:, 4] == HIT).any() and (rows[:, 4] == UNSURE).any())
+    assert DISABLED or ((rows[:, 2] == MISS).any() and (rows[:, 2] == HIT).any() and (rows[:, 2] == UNSURE).any())
 
 
 def orders(kind):
@@ -101,7 +99,7 @@ def test_all_orders_give_one_answer(kind):
             assert np.ptp(rows[:, :2]) < 2.0**-40
         rolled = ask([np.roll(start, k, axis=1) * s for k in range(3) for s in (-1, 1)],
                      [np.roll(end, k, axis=1) * s for k in range(3) for s in (-1, 1)], kind)
-        assert (np.isfinite(rolled[:, :4:2]) == np.isfinite(rows[0, :4:2])).all()
+        assert (np.isfinite(rolled[:, :2]) == np.isfinite(rows[0, :2])).all()
 
 
 coordinates = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-3, 3).map(float))

@@ -10,7 +10,7 @@ from naive_distances import _of_point, _of_triangles
 from pliant.core.jit import DISABLED, kernel
 from pliant.core.stack import stack_float64
 from pliant.geometry.linear_motion import first_contact_time
-from pliant.geometry.moving_distance import contact_weights, first_time_within
+from pliant.geometry.moving_distance import first_time_within
 
 pytestmark = pytest.mark.formulas
 NAMES = sorted(set(FAMILIES) - {"mixed", "tiny", "huge"})
@@ -26,17 +26,6 @@ def answers(points, kind, distances, out):
             t[k] = points[i, k]
         out[i, 0] = first_time_within(t, kind, distances[i])
         out[i, 1] = first_contact_time(t, kind)
-
-
-@kernel
-def weights_of(points, kind, times, out):
-    t, w = stack_float64(25), stack_float64(7)
-    for i in range(len(points)):
-        for k in range(24):
-            t[k] = points[i, k]
-        contact_weights(t, kind, times[i], w)
-        for k in range(7):
-            out[i, k] = w[k]
 
 
 def rows_of(starts, ends):
@@ -94,27 +83,3 @@ def test_all_sizes(scale):
     answers(rows_of([start] * 3, [end] * 3), np.int64(VERTEX_FACE), np.array([1.0, 2.0, 5.0]) * scale, out)
     assert out[0].tolist() == [np.inf, np.inf]
     assert abs(out[1, 0] - 1) < 1e-7 and abs(out[2, 0] - 0.5) < 1e-7
-
-
-def test_weights_and_normals():
-    """The offset of the weighted points is the gap; the normal points from the second feature to the first."""
-    triangle = [[-4, -4, 0], [4, -4, 0], [0, 8, 0]]
-    start, end = np.array([[0, 0, 3], *triangle], float), np.array([[0, 0, -1], *triangle], float)
-    edges = np.array([[-1, 0, 0], [1, 0, 0], [0, -1, -2], [0, 1, -2]], float)
-    crossed = np.array([[-1, 0, 0], [1, 0, 0], [0, -1, 2], [0, 1, 2]], float)
-    flat, pushed = np.array([[-9, -9, 0], *triangle], float), np.array([[9, 9, 0], *triangle], float)
-    for kind, first, last, time, normal in ((VERTEX_FACE, start, end, 0.75, [0, 0, 1]), (VERTEX_FACE, end, start, 0.25, [0, 0, -1]),
-                                            (EDGE_EDGE, edges, crossed, 0.5, [0, 0, 1]), (EDGE_EDGE, crossed, edges, 0.5, [0, 0, -1]),
-                                            (VERTEX_FACE, start, end, 0.0, [0, 0, 1])):
-        out = np.empty((1, 7))
-        weights_of(rows_of([first], [last]), np.int64(kind), np.array([time]), out)
-        weights, found = out[0, :4], out[0, 4:]
-        assert abs(weights[:1 if kind == VERTEX_FACE else 2].sum() - 1) < 1e-12 and abs(weights.sum()) < 1e-12
-        gap = weights @ ((1 - time) * first + time * last)
-        assert np.allclose(gap, 3 * np.array(normal) if time == 0 else 0, atol=1e-12)
-        assert np.allclose(found, normal, atol=1e-12)
-    out = np.empty((1, 7))                                              # motion within the plane: the normal lies in it
-    hit = np.empty((1, 2))
-    answers(rows_of([flat], [pushed]), np.int64(VERTEX_FACE), np.array([1e-3]), hit)
-    weights_of(rows_of([flat], [pushed]), np.int64(VERTEX_FACE), hit[0, 1:], out)
-    assert abs(out[0, 6]) < 1e-9 and np.allclose(np.linalg.norm(out[0, 4:]), 1) and out[0, 4] + out[0, 5] < 0

@@ -234,31 +234,17 @@ def sign_at_root(z, f, f_size, c, size, temporary, wide):
 
 @routine
 def linear_root_side(z, f, f_size, c, size, temporary, wide, rising):
-    """The sign of τ − ρ with ρ = −c0 ÷ (2 c1) > 0: that of −F(ρ), for F that rises. temporary: eight numbers `wide` apart."""
-    p, q, u, v, w, o = (temporary, temporary + wide, temporary + 2 * wide, temporary + 3 * wide, temporary + 4 * wide, temporary + 5 * wide)
+    """The sign of τ − ρ with ρ = −c0 ÷ (2 c1) > 0: that of −F(ρ), for F that rises. temporary: six numbers `wide` apart."""
+    p, q = temporary, temporary + wide
     copy(z, p, c)
     z[p] = abs(z[p])
     shift(z, q, c + size, 1)
     z[q] = abs(z[q])
-    multiply(z, u, q, q)                                                # F0 q³ + F1 p q² + F2 p² q + F3 p³
-    multiply(z, v, u, q)
-    multiply(z, w, v, f)
-    multiply(z, v, u, p)
-    add_tripled_product(z, w, v, f + f_size, u, o)
-    multiply(z, u, p, p)
-    multiply(z, v, u, q)
-    multiply(z, o, v, f + 2 * f_size)
-    add(z, w, w, o, 1)
-    add(z, w, w, o, 1)
-    add(z, w, w, o, 1)
-    multiply(z, v, u, p)
-    multiply(z, o, v, f + 3 * f_size)
-    add(z, w, w, o, 1)
-    return -sign_of_limbs(z, w) * rising
+    return -cubic_sign(z, f, f_size, p, q, temporary + 2 * wide, wide) * rising
 
 
 @routine
-def add_tripled_product(z, r, a, b, keep, temporary):
+def add_tripled_product(z, r, a, b, temporary):
     """r += 3 a b"""
     multiply(z, temporary, a, b)
     add(z, r, r, temporary, 1)
@@ -309,10 +295,10 @@ def cubic_sign(z, f, f_size, numerator, denominator, temporary, wide):
     multiply(z, v, u, denominator)
     multiply(z, w, v, f)
     multiply(z, v, u, numerator)
-    add_tripled_product(z, w, v, f + f_size, u, o)
+    add_tripled_product(z, w, v, f + f_size, o)
     multiply(z, u, numerator, numerator)
     multiply(z, v, u, denominator)
-    add_tripled_product(z, w, v, f + 2 * f_size, u, o)
+    add_tripled_product(z, w, v, f + 2 * f_size, o)
     multiply(z, v, u, numerator)
     multiply(z, o, v, f + 3 * f_size)
     add(z, w, w, o, 1)

@@ -257,7 +257,7 @@ def first_contact(t, kind):
     or that soon; inf if they never touch, exactly. For all finite numbers. t has room for 25 numbers. And was the exact stage needed?"""
     verdict, time = contact_filter(t, kind)
     if verdict == UNSURE:
-        return (t[24] if first_contact_exact(t, kind, np.int64(1)) != 0 else np.inf), True
+        return (t[24] if first_contact_exact(t, kind) != 0 else np.inf), True
     return time, False
 
 
@@ -265,13 +265,6 @@ def first_contact(t, kind):
 def first_contact_time(t, kind):
     """The time alone."""
     return first_contact(t, kind)[0]
-
-
-@routine
-def touches(t, kind):
-    """Do they ever touch? Exactly, as `first_contact_time`."""
-    verdict, _ = contact_filter(t, kind)
-    return first_contact_exact(t, kind, np.int64(0)) != 0 if verdict == UNSURE else verdict == HIT
 
 
 @kernel

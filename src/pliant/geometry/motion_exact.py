@@ -134,9 +134,8 @@ def time_of(z, k, m):
 
 
 @routine
-def first_hit(z, best, refine):
-    """The time of the first root of the cubic in the first record at which the features touch, or `best`, if that is earlier. Without
-    `refine` any time of a hit may come back."""
+def first_hit(z, best):
+    """The time of the first root of the cubic in the first record at which the features touch, or `best`, if that is earlier."""
     f, span, temporary, wide = z[F], 4 * z[F] + z[K], z[TEMPORARY], z[WIDE]
     records = z[RECORDS]
     put_small(z, records + 4 * f, np.int64(0))
@@ -148,7 +147,7 @@ def first_hit(z, best, refine):
             best = 1.0
         put_small(z, records + 4 * f, np.int64(0))
     waiting = np.int64(1)
-    while waiting > 0 and (refine or best == np.inf):
+    while waiting > 0:
         waiting -= 1
         record = records + waiting * span
         k, m = record + 4 * f, z[DEPTH + 1 + waiting]
@@ -156,9 +155,9 @@ def first_hit(z, best, refine):
         changes = sign_changes(z, record, f, 4)
         if changes == 0 or time_of(z, k, m) >= best:
             continue
-        if changes == 1 and (m >= TIME_BITS or not refine or z[N] == 1):
+        if changes == 1 and (m >= TIME_BITS or z[N] == 1):
             if touch_at(z, AT_ROOT):
-                best = min(best, root_time(z, waiting) if refine else time_of(z, k, m))
+                best = min(best, root_time(z, waiting))
             continue
         if changes == 1 and narrow(z, waiting):
             waiting += 1
@@ -266,14 +265,14 @@ def ratio_time(z, k, m):
 
 
 @routine
-def first_contact_of(z, refine):
+def first_contact_of(z):
     """The time of the first contact; inf: none."""
     record = z[RECORDS]
     moves = put_plane(z, record)
     if sign_of_limbs(z, record) == 0 and touch_at(z, AT_START):
         return 0.0
     if moves:
-        return first_hit(z, np.inf, refine)
+        return first_hit(z, np.inf)
     best = np.inf
     for group in range(2):                                              # areas, then differences
         for k in range(3):
@@ -284,32 +283,32 @@ def first_contact_of(z, refine):
                     which = i if z[KIND] == VERTEX_FACE else i + 1      # X, Y, Z or Y, Z, X + Y, Z − X
                 if put_elevated(z, record, polynomial(z, which, k)):
                     used = True
-                    best = first_hit(z, best, refine)
+                    best = first_hit(z, best)
             if used:
                 return best
     return best
 
 
 @lazy_compiled
-def first_contact_exact(t, kind, refine):
-    """1 if the features touch, and t[24] is the time, if `refine` is not 0 the first; else 0. Coordinates of up to 4 digits."""
+def first_contact_exact(t, kind):
+    """1 if the features touch, and t[24] is the time, the first; else 0. Coordinates of up to 4 digits."""
     lowest, bits = exponent_range(t)
     n = (bits + 4 + 63) // 64
     if n > SHORT:
-        return first_contact_long(t, kind, refine)
+        return first_contact_long(t, kind)
     z = stack_int64(8700)
     lay_out(z, n, kind)
     put_differences(z, t, kind, lowest)
-    t[24] = first_contact_of(z, refine != 0)
+    t[24] = first_contact_of(z)
     return np.int64(t[24] < np.inf)
 
 
 @lazy_compiled
-def first_contact_long(t, kind, refine):
+def first_contact_long(t, kind):
     """The same for any finite numbers."""
     lowest, bits = exponent_range(t)
     z = stack_int64(70000)
     lay_out(z, (bits + 4 + 63) // 64, kind)
     put_differences(z, t, kind, lowest)
-    t[24] = first_contact_of(z, refine != 0)
+    t[24] = first_contact_of(z)
     return np.int64(t[24] < np.inf)

@@ -37,7 +37,6 @@ from pliant.geometry.ray_triangle import ldexp
 TOLERANCE = 0.9e-9                                                      # times distance and extent: a hit is at most so much farther
 LINE_ERROR = 2.0**-46
 SHORTENED = 1 - 2.0**-48
-BEFORE = 2.0**-10                                                       # of a time of contact, before which its normal is measured
 TURNING_ERROR = 2.0**-47
 LENGTHENED = 1 + 2.0**-48
 FIRST_STEPS = 3                                                         # along fixed directions alone
@@ -323,39 +322,6 @@ def first_time_within(t, kind, distance):
             return s
         s = time
     return s
-
-
-@routine
-def contact_weights(t, kind, time, out):
-    """out[0:4]: the weights of the four points that give the offset of the nearest points at this time, from the second feature to the
-    first; out[4:7]: its direction, of length 1. Where they touch, that is the one just before; 0 if there is none."""
-    x = stack_float64(56)
-    put_scaled(t, x)
-    nearest(x, kind, time)
-    for k in range(4):
-        out[k] = x[WEIGHTS + k]
-    flat = x[LENGTH] <= BEFORE
-    if flat:
-        nearest(x, kind, time * (1.0 - BEFORE))
-    gx, gy, gz = -x[OFFSET], -x[OFFSET + 1], -x[OFFSET + 2]
-    inside = abs(x[WEIGHTS]) > 0.0 and abs(x[WEIGHTS + 1]) > 0.0 and abs(x[WEIGHTS + 2]) > 0.0 and abs(x[WEIGHTS + 3]) > 0.0
-    if flat and (inside or not x[LENGTH] > LINE_ERROR):
-        if not x[LENGTH] > LINE_ERROR:                                  # they touch at the start: against the relative motion
-            gx = gy = gz = 0.0
-            for p in range(4):
-                for k in range(3):
-                    step = out[p] * (x[12 + 3 * p + k] - x[3 * p + k])
-                    gx, gy, gz = gx - (step if k == 0 else 0.0), gy - (step if k == 1 else 0.0), gz - (step if k == 2 else 0.0)
-        else:
-            nearest(x, kind, time)
-        nx, ny, nz = plane_normal(x, kind, gx, gy, gz)
-        if nx * nx + ny * ny + nz * nz > MIN_LENGTH:
-            gx, gy, gz = nx, ny, nz
-    length = math.sqrt(gx * gx + (gy * gy + gz * gz))
-    for k in range(3):
-        out[4 + k] = 0.0
-    if length > 0.0:
-        out[4], out[5], out[6] = gx / length, gy / length, gz / length
 
 
 @kernel
