@@ -6,6 +6,7 @@ ignored if any name of the one and any of the other are a rule; rules are looked
 import numpy as np
 
 from pliant.core.jit import helper, kernel
+from pliant.core.sorting import is_among
 
 LOW_32_BITS = 0xFFFFFFFF
 
@@ -20,14 +21,7 @@ def rule_key(a, b):
 @helper
 def is_rule(rules, a, b):
     """Is this pair of names in the sorted list?"""
-    key, first, last = rule_key(a, b), 0, len(rules)
-    while first < last:
-        probe = (first + last) >> 1
-        if rules[probe] < key:
-            first = probe + 1
-        else:
-            last = probe
-    return first < len(rules) and rules[first] == key
+    return is_among(rules, 0, len(rules), rule_key(a, b))
 
 
 @kernel

@@ -4,29 +4,35 @@
 """
 import numpy as np
 
-from pliant.core.jit import kernel
+from pliant.core.jit import helper, kernel
 
 DIGIT_BITS = 11
 MAX_TABLE = 1 << 12                                                     # entries that a table has for few values
 MIN_RADIX_KEYS = 256                                                    # below this the general sort is faster
 
 
+@helper
+def find_places(keys, n, shift, places):
+    """places[digit]: where the first of keys[:n] with this digit, from bit `shift` on, comes in their order."""
+    for k in range(1 << DIGIT_BITS):
+        places[k] = 0
+    for i in range(n):
+        places[(keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)] += 1
+    total = 0
+    for k in range(1 << DIGIT_BITS):
+        total, places[k] = total + places[k], total
+
+
 @kernel
-def radix_sort(keys, scratch, n, width, counts):
+def radix_sort(keys, scratch, n, width, places):
     """Sort keys[:n] by their lowest `width` bits; True if the result is in `scratch`."""
     in_scratch = False
     for shift in range(0, width, DIGIT_BITS):
-        for k in range(1 << DIGIT_BITS):
-            counts[k] = 0
-        for i in range(n):
-            counts[(keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)] += 1
-        total = 0
-        for k in range(1 << DIGIT_BITS):
-            total, counts[k] = total + counts[k], total
+        find_places(keys, n, shift, places)
         for i in range(n):
             digit = (keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)
-            scratch[counts[digit]] = keys[i]
-            counts[digit] += 1
+            scratch[places[digit]] = keys[i]
+            places[digit] += 1
         keys, scratch, in_scratch = scratch, keys, not in_scratch
     return in_scratch
 
@@ -36,6 +42,19 @@ def unpack_pairs(keys, high_bits, low_bits, pairs):
     """pairs[i] = (the `high_bits` bits of keys[i] above the lowest `low_bits`, the lowest `low_bits`)."""
     for i in range(len(pairs)):
         pairs[i, 0], pairs[i, 1] = (keys[i] >> low_bits) & ((1 << high_bits) - 1), keys[i] & ((1 << low_bits) - 1)
+
+
+@helper
+def is_among(values, begin, end, value):
+    """Is the value among values[begin : end], which ascend?"""
+    low, high = np.int64(begin), np.int64(end)
+    while low < high:
+        probe = (low + high) >> 1
+        if values[probe] < value:
+            low = probe + 1
+        else:
+            high = probe
+    return low < end and values[low] == value
 
 
 @kernel
@@ -81,21 +100,15 @@ def sort_pairs(keys, high_bits, low_bits, extra_bits=0):
 
 
 @kernel
-def radix_order(keys, order, scratch_keys, scratch_order, width, counts):
+def radix_order(keys, order, scratch_keys, scratch_order, width, places):
     """Sort keys by their lowest `width` bits, and order with them; True if the results are in the scratch arrays."""
     n, in_scratch = len(keys), False
     for shift in range(0, width, DIGIT_BITS):
-        for k in range(1 << DIGIT_BITS):
-            counts[k] = 0
-        for i in range(n):
-            counts[(keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)] += 1
-        total = 0
-        for k in range(1 << DIGIT_BITS):
-            total, counts[k] = total + counts[k], total
+        find_places(keys, n, shift, places)
         for i in range(n):
             digit = (keys[i] >> shift) & ((1 << DIGIT_BITS) - 1)
-            scratch_keys[counts[digit]], scratch_order[counts[digit]] = keys[i], order[i]
-            counts[digit] += 1
+            scratch_keys[places[digit]], scratch_order[places[digit]] = keys[i], order[i]
+            places[digit] += 1
         keys, scratch_keys, order, scratch_order, in_scratch = scratch_keys, keys, scratch_order, order, not in_scratch
     return in_scratch
 

@@ -22,7 +22,7 @@ from pliant.geometry.closest_features import copy_point, difference, edge_edge_p
 from pliant.geometry.point_triangle import BUFFER_SIZE, CORNER, EDGE, FACE, POINT, WEIGHTS, edge_point, point_triangle_distance
 from pliant.geometry.point_triangle import DISTANCE as POINT_DISTANCE
 from pliant.geometry.ray_triangle import ldexp
-from pliant.geometry.triangle_distance import MAX_SIZE, MIN_DISTANCE, MIN_SIZE, coordinate_range, squared_limit
+from pliant.geometry.triangle_distance import MAX_SIZE, MIN_DISTANCE, MIN_SIZE, coordinate_range, put_in_unit_box, squared_limit
 from pliant.geometry.triangle_overlap import lex_less, overlap_exact, overlap_stage, same_point
 
 FOUR_POINTS, DISTANCE, PAIR_WEIGHTS, FEATURE_BUFFER_SIZE = 12, 12, 13, 17  # points, then distance and weights
@@ -72,22 +72,11 @@ def edge_parameters(c, size):
 
 @routine
 def edge_parameters_scaled(c, half):
-    """`edge_parameters` of any finite numbers; and are the edges close? Half of M is given, which need not be a number of float64."""
+    """`edge_parameters` of any finite numbers; and are the edges close? Half of M is given."""
     y = stack_float64(12)
-    prescale, size = 1.0, 0.0
-    if half > MAX_SIZE:
-        prescale, size = 0.25, 0.5 * half
-    else:
-        for k in range(3):
-            low, high = coordinate_range(c, k, 4)
-            size = max(size, high - low)
-    e = math.frexp(size)[1]
-    for k in range(3):
-        low = coordinate_range(c, k, 4)[0]
-        for i in range(4):
-            y[3 * i + k] = ldexp(c[3 * i + k] * prescale - low * prescale, -e)
+    exponent = put_in_unit_box(c, 4, half, y)
     distance, s, t = edge_parameters(y, 1.0)
-    return ldexp(distance, e if prescale == 1.0 else e + 2), s, t, distance <= EXACT_RATIO
+    return ldexp(distance, exponent), s, t, distance <= EXACT_RATIO
 
 
 @lazy_compiled

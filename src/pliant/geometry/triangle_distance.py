@@ -182,24 +182,32 @@ def coordinate_range(c, k, n):
     return low, high
 
 
-@routine
-def closest_points_scaled(c, half, w):
-    """`nearest` of any finite numbers; half of M is given, which need not be a number of float64."""
-    y = stack_float64(18)
+@helper
+def put_in_unit_box(c, n, half, y):
+    """y = n points c of any finite numbers, from their low corner on and times a power of two, so that M is below 1; the exponent that
+    takes lengths back. Half of M is given, which need not be a number of float64."""
     prescale, size = 1.0, 0.0
     if half > MAX_SIZE:
         prescale, size = 0.25, 0.5 * half
     else:
         for k in range(3):
-            low, high = coordinate_range(c, k, 6)
+            low, high = coordinate_range(c, k, n)
             size = max(size, high - low)
     e = math.frexp(size)[1]
     for k in range(3):
-        low = coordinate_range(c, k, 6)[0]
-        for i in range(6):
+        low = coordinate_range(c, k, n)[0]
+        for i in range(n):
             y[3 * i + k] = ldexp(c[3 * i + k] * prescale - low * prescale, -e)
+    return e if prescale == 1.0 else e + 2
+
+
+@routine
+def closest_points_scaled(c, half, w):
+    """`closest_points` of any finite numbers; half of M is given."""
+    y = stack_float64(18)
+    exponent = put_in_unit_box(c, 6, half, y)
     distance, separated = closest_points(y, 1.0, w)
-    return ldexp(distance, e) if prescale == 1.0 else ldexp(distance, e + 2), separated
+    return ldexp(distance, exponent), separated
 
 
 @helper

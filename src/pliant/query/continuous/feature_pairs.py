@@ -17,6 +17,7 @@ from pliant.core.jit import helper
 from pliant.core.simd import ctz, maximum, movemask
 from pliant.core.soa import field_lanes, lane, lanes, load_bounds
 from pliant.core.sort_keys import float_bits
+from pliant.core.sorting import is_among
 from pliant.core.stack import stack_float64
 from pliant.geometry.feature_distance import DISTANCE, FOUR_POINTS
 from pliant.query.continuous.direction_filter import (
@@ -380,19 +381,6 @@ def _(visitor, state, kind, i, j, keys):
 
 
 @helper
-def are_neighbors(begins, neighbors, v, w):
-    """Is w among the neighbours of v? A binary search."""
-    low, high = np.int64(begins[v]), np.int64(begins[v + 1])
-    while low < high:
-        center = (low + high) >> 1
-        if neighbors[center] < w:
-            low = center + 1
-        else:
-            high = center
-    return low < begins[v + 1] and neighbors[low] == w
-
-
-@helper
 def within_rings(side, begins, neighbors, kind, i, j):
     """Are two features of one body near along its edges?"""
     if len(neighbors) == 0:
@@ -401,10 +389,11 @@ def within_rings(side, begins, neighbors, kind, i, j):
     if kind == EDGE_EDGE:
         for k in range(2):
             for m in range(2):
-                near = near or are_neighbors(begins, neighbors, np.int64(side.edges[i, k]), side.edges[j, m])
+                v = np.int64(side.edges[i, k])
+                near = near or is_among(neighbors, begins[v], begins[v + 1], side.edges[j, m])
     else:
         for m in range(3):
-            near = near or are_neighbors(begins, neighbors, i, side.faces[j, m])
+            near = near or is_among(neighbors, begins[i], begins[i + 1], side.faces[j, m])
     return near
 
 
