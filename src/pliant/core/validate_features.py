@@ -1,5 +1,4 @@
 """Validation, as in `validate.py`, of rows of points: one, two or three in each row."""
-import numpy as np
 
 from pliant.core.validate import FLOAT64, _array, _canonical, _check_exact, check_finite
 from pliant.errors import ArgumentError, ArgumentTypeError
@@ -25,8 +24,3 @@ def point_rows(name, value, count, rows=None, like=""):
     canonical = _canonical(array, FLOAT64)
     check_finite(name, canonical)
     return canonical
-
-
-def joined_rows(*parts):
-    """Flat rows side by side: (n, k) and (n, m) as one flat array of n rows of k + m."""
-    return np.ascontiguousarray(np.concatenate(parts, axis=1)).reshape(-1)

@@ -9,7 +9,7 @@ from pliant.core import threads as pool
 from pliant.core import validate
 from pliant.core.jit import ignore_float_errors
 from pliant.core.threads import ReadLock
-from pliant.core.validate_features import joined_rows, point_rows
+from pliant.core.validate_features import point_rows
 from pliant.geometry.linear_motion import contact_times
 from pliant.geometry.motion_polynomials import EDGE_EDGE, VERTEX_FACE
 from pliant.geometry.moving_distance import times_within
@@ -70,7 +70,7 @@ def _rows(*arguments: tuple[str, ArrayLike, int]) -> tuple[NDArray[np.float64], 
     first, value, count = arguments[0]
     rows = [point_rows(first, value, count)]
     rows += [point_rows(name, value, count, len(rows[0]), first) for name, value, count in arguments[1:]]
-    return joined_rows(rows[0], rows[1]), joined_rows(rows[2], rows[3])
+    return _joined_rows(rows[0], rows[1]), _joined_rows(rows[2], rows[3])
 
 
 def _first_times(starts: NDArray[np.float64], ends: NDArray[np.float64], kind: int,
@@ -88,3 +88,8 @@ def _first_times(starts: NDArray[np.float64], ends: NDArray[np.float64], kind: i
     with ReadLock():                                                    # raises what a lazily compiled function could not
         pool.map_chunks(n, ROWS_PER_CHUNK, run)
     return times < np.inf, times
+
+
+def _joined_rows(*parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Flat rows side by side: (n, k) and (n, m) as one flat array of n rows of k + m."""
+    return np.ascontiguousarray(np.concatenate(parts, axis=1)).reshape(-1)

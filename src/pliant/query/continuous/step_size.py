@@ -50,7 +50,7 @@ def step_size(a: QueryBody, b: QueryBody, end_a: BodyEnd, end_b: BodyEnd, *, min
     if check and collide(a, b, first=True):
         return 0.0
     with workspace() as space, ReadLock(a._guard, b._guard):
-        return largest_step(space, moving(a, ends[0]), moving(b, ends[1]), min_distance)
+        return certified_step(space, [(moving(a, ends[0]), moving(b, ends[1]))], min_distance)
 
 
 def self_step_size(body: QueryBody, end: BodyEnd, *, min_distance: float = 0.0, check: bool = True) -> float:
@@ -71,7 +71,7 @@ def self_step_size(body: QueryBody, end: BodyEnd, *, min_distance: float = 0.0, 
     if check and self_collide(body, first=True):
         return 0.0
     with workspace() as space, ReadLock(body._guard):
-        return largest_step(space, moving(body, end_rows), None, min_distance)
+        return certified_step(space, [(moving(body, end_rows), None)], min_distance)
 
 
 def earliest(space: Workspace, a: MovingBody, b: MovingBody | None, min_distance: float, latest: float = 1.0) -> float:
@@ -80,13 +80,8 @@ def earliest(space: Workspace, a: MovingBody, b: MovingBody | None, min_distance
     return float(found.values.min(initial=np.inf))
 
 
-def largest_step(space: Workspace, a: MovingBody, b: MovingBody | None, min_distance: float) -> float:
-    """The step of two moving bodies, whose locks are held, or of one."""
-    return certified_step(space, [(a, b)], min_distance)
-
-
 def certified_step(space: Workspace, pairs: list[tuple[MovingBody, MovingBody | None]], min_distance: float) -> float:
-    """The step of all these pairs of moving bodies."""
+    """The step of all these pairs of moving bodies, whose locks are held; one that moves alone stands in a pair with None."""
     time = np.inf
     for a, b in pairs:
         time = min(time, earliest(space, a, b, min_distance, min(time, 1.0)))
